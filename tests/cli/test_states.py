@@ -176,3 +176,10 @@ def test_a_launcher_whose_child_is_killed_reports_all_the_same(mngr: Cli) -> Non
     mngr("wait", "foo", "FAILED", "--timeout", "30").ok()
     assert Path(once).exists()
     assert mngr.agent("foo")["state_reason"] == "exit code 3"
+
+
+def test_no_name_of_a_window_hides_other_agents(mngr: Cli) -> None:
+    mngr.create("foo", "-w", "more--=sleep 1000")
+    mngr.create("bar")
+    mngr.tmux("rename-window", "-t", f"={mngr.record('foo')['id']}:agent", "--")
+    assert {mngr.state(name) for name in ("foo", "bar")} == {"RUNNING"}

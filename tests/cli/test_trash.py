@@ -240,6 +240,36 @@ def test_a_link_in_the_place_of_a_work_directory_is_not_followed(mngr: Cli, prec
     assert untouched(mngr, precious) and work.is_symlink()
 
 
+def test_a_work_directory_that_claims_another_worktree_does_not_change_it(
+    mngr: Cli, precious: Path
+) -> None:
+    mngr.commit("mine", cwd=precious)
+    mngr.create("foo")
+    admin = mngr.repo / ".git" / "worktrees" / precious.name
+    (mngr.work_dir("foo") / ".git").write_text(f"gitdir: {admin}\n")
+    files = {path: path.read_text() for path in (admin / "HEAD", admin / "gitdir")}
+    said = mngr("destroy", "--force", "-b", "foo").ok().err
+    assert "the branch mngr/foo was not changed" in said
+    mngr("restore", "foo").ok()
+    mngr("destroy", "--force", "foo").ok()
+    mngr("gc", env=AT_ONCE).ok()
+    assert {path: path.read_text() for path in files} == files
+    assert untouched(mngr, precious)
+
+
+def test_a_restore_writes_no_file_where_another_worktree_claims_to_be(mngr: Cli) -> None:
+    documents = mngr.user_home / "documents"
+    documents.mkdir()
+    mngr.create("foo")
+    mngr.create("evil")
+    admin = mngr.repo / ".git" / "worktrees" / mngr.work_dir("evil").name
+    (admin / "gitdir").write_text(f"{documents}/.git\n")
+    mngr("destroy", "--force", "foo").ok()
+    mngr("restore", "foo").ok()
+    assert not any(documents.iterdir()), "git would trust the repository that it names"
+    assert branch(mngr, mngr.work_dir("foo")) == "mngr/foo"
+
+
 def test_an_edited_note_or_record_in_the_trash_moves_and_removes_nothing_else(
     mngr: Cli, precious: Path
 ) -> None:

@@ -285,3 +285,34 @@ def test_a_pipe_in_the_place_of_a_file_hangs_nothing(local: Cli) -> None:
     os.mkfifo(index)
     local("diff", "foo", timeout=20).fails(1, "not a regular file")
     local("list", "--fields", "dirty", timeout=20).ok()
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"])
+def test_a_pipe_in_a_work_directory_hangs_nothing(local: Cli, name: str) -> None:
+    local.create("foo")
+    os.mkfifo(local.work_dir("foo") / name)
+    local("diff", "foo", timeout=20).fails(1, f"{name} is not a regular file")
+    local("list", "--fields", "dirty", timeout=20).ok()
+    local("destroy", "foo", "--headless", timeout=20).fails(1, "cannot be checked")
+    local("destroy", "foo", "--force", timeout=20).ok()
+
+
+@pytest.mark.parametrize("name", ["refs/heads/x", "objects/12/" + "3" * 38])
+def test_a_pipe_in_a_repository_does_not_hold_up_a_pull(mngr: Cli, name: str) -> None:
+    mngr.create("foo", "--transfer", "git-mirror")
+    mngr.commit("more", cwd=mngr.work_dir("foo"))
+    pipe = mngr.work_dir("foo") / ".git" / name
+    pipe.parent.mkdir(exist_ok=True)
+    os.mkfifo(pipe)
+    mngr("pull", "foo", timeout=30).fails(1)
+
+
+@pytest.mark.parametrize("name", ["refs", "logs", "objects"])
+def test_a_link_in_a_repository_leads_to_no_other_one(mngr: Cli, name: str) -> None:
+    mngr.create("foo", "--transfer", "git-mirror")
+    part = mngr.work_dir("foo") / ".git" / name
+    part.rename(part.with_name("aside"))
+    part.symlink_to(mngr.repo / ".git" / name)
+    before = mngr.git("for-each-ref")
+    mngr("snapshot", "create", "foo").fails(1, f"{name} was replaced")
+    assert mngr.git("for-each-ref") == before

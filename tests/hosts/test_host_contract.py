@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.errors import MissingProgram, TimedOut
+from mngr.errors import MissingProgram, MngrError, TimedOut
 from mngr.hosts.base import CHANGING, Host
 from mngr.hosts.evidence import CANDIDATES
 from mngr.hosts.local import LocalHost
@@ -80,6 +80,34 @@ def test_put_writes_content_and_mode_and_leaves_no_temporary_file(
     assert (folder / "a").read_bytes() == b"again"
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o600
     assert (folder / "new\nline").read_bytes() == b"new\nline\0"
+
+
+def test_put_writes_through_no_link_that_an_agent_put_in_place_of_a_folder(
+    host: Host, tmp_path: Path
+) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", Path(host.home, "agents", AGENT_ID)
+    elsewhere.mkdir()
+    folder.mkdir(parents=True)
+    (folder / "signals").symlink_to(elsewhere)
+    with pytest.raises(MngrError, match="signals was replaced by a link"):
+        host.put({str(folder / "signals" / "Launch.json"): (b"{}", 0o600)})
+    assert not any(elsewhere.iterdir())
+
+
+def test_swap_follows_no_link_that_an_agent_put_in_place_of_a_temporary_file(
+    host: Host, tmp_path: Path
+) -> None:
+    precious, stem = tmp_path / "precious", record_stem(host.home, AGENT_ID)
+    precious.write_text("mine")
+    assert host.swap(stem, 0, b"one")
+    newest = int(Path("/proc/loadavg").read_text().split()[-1])
+    for pid in range(newest, newest + 3000):
+        Path(f"{os.path.dirname(stem)}/.agent.swap.{pid}").symlink_to(precious)
+    try:
+        host.swap(stem, 1, b"two")
+    except MngrError:
+        pass  # it may fail, but not write elsewhere
+    assert precious.read_text() == "mine"
 
 
 def test_swap_succeeds_only_on_the_newest_revision(host: Host) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
 from mngr.hosts.ledger import HostNote
+from mngr.model.address import NAME
 from mngr.model.records import AgentRecord, Exit, Window, Worker, decode, encode
 from mngr.model.state import Judgement
 from mngr.model.struct import Json, Struct
@@ -34,7 +35,7 @@ json_values = st.recursive(
 def records(draw: st.DrawFn) -> AgentRecord:
     return AgentRecord(
         id=draw(text),
-        name=draw(text),
+        name=draw(st.from_regex(NAME, fullmatch=True)),
         type="command",
         argv=tuple(draw(st.lists(text, max_size=3))),
         work_dir=draw(text),

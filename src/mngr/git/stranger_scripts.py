@@ -87,7 +87,9 @@ locate() {
   case $2 in
     git-worktree) linked "$1" "$3" ;;
     nested) nested "$1" "$3" ;;
-    *) [ -d "$1/.git" ] || replaced "$1/.git"; gitdir=$1/.git common=$1/.git ;;
+    *)
+      [ -d "$1/.git" ] || replaced "$1/.git"; gitdir=$1/.git common=$1/.git
+      for each in refs logs objects; do [ ! -h "$gitdir/$each" ] || replaced "$gitdir/$each"; done ;;
   esac
 }
 """
@@ -202,7 +204,8 @@ theirs() {
 }
 enter() {
   locate "$@"
-  ordinary "$gitdir/HEAD" "$gitdir/index"
+  ordinary "$gitdir/HEAD" "$gitdir/index" "$gitdir/info/sparse-checkout" \
+    "$top/.gitignore" "$top/.gitattributes" "$top/.gitmodules" "$top/.mailmap"
   [ ! -h "$gitdir/index" ] || refuse "$gitdir/index is a link"
   # git prefers a .git in that directory when it serves a fetch.
   [ ! -e "$gitdir/.git" ] || replaced "$gitdir"
@@ -212,7 +215,7 @@ enter() {
 furnish() {
   furnished=$common foreign= private= version=0
   ordinary "$gitdir/config.worktree" "$common/config" "$common/packed-refs" "$common/shallow" \
-    "$common/info/exclude" "$common/info/attributes"
+    "$common/info/exclude" "$common/info/attributes" "$common/objects/info/alternates"
   # HEAD and worktrees: git asks which branches are checked out elsewhere.
   ln -s "$common/refs" "$common/packed-refs" "$common/shallow" "$common/logs" "$common/info" \
     "$common/HEAD" "$common/worktrees" "$door/" || exit 1

@@ -72,6 +72,12 @@ set -- -- sh -c @inside@ mngr @forbidden@ @home@ \
 start=@work_dir@
 case $PWD/ in @work_dir@/*) start=$PWD ;; esac
 set -- --chdir "$start" "$@"
+# Each exists in every sandbox of the agent, so it can never put a link there.
+for each in @kept@; do
+  [ -e "$each" ] || [ -h "$each" ] || : > "$each"
+  [ -f "$each" ] && [ ! -h "$each" ] || { echo "mngr: $each was replaced" >&2; exit 97; }
+  set -- --ro-bind "$each" "$each" "$@"
+done
 @resolver@@hide@exec bwrap @words@ "$@"
 """.replace("@places@", PLACES)
 
@@ -104,6 +110,8 @@ class Sandbox(Struct):
     """The output of SECRETS; None means that the script runs it."""
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Files in writable directories that are run or read outside, so they are read-only inside."""
     mounts: tuple[tuple[str, str], ...] = ()
     """Writable directories, each with its path inside."""
     work_dir: str
@@ -118,6 +126,7 @@ def sandbox_script(box: Sandbox) -> str:
         "private": join(private),
         "inside": quote(INSIDE),
         "forbidden": quote(box.forbidden),
+        "kept": join(box.kept),
         "home": quote(home),
         "mode": box.mode,
         "work_dir": quote(box.work_dir),
@@ -141,6 +150,9 @@ def _words(box: Sandbox, home: str, private: list[str]) -> list[str]:
     words += [word for source, target in box.mounts for word in ("--bind", source, target)]
     words += [word for path in box.readable for word in ("--ro-bind-try", path, path)]
     words += [word for path in box.writable for word in ("--bind-try", path, path)]
+    # A link in place of one of these directories would be mounted in the next sandbox.
+    if any(is_within(box.private, path) for path in box.writable):
+        words += ["--tmpfs", box.private]
     return [*words, "--setenv", "HOME", home, "--setenv", "TMPDIR", "/tmp"]
 
 

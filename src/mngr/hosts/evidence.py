@@ -18,6 +18,14 @@ CANDIDATES = 50
 """At most this many revisions of a record are read, and as many signals."""
 
 
+CHANGEABLE = (
+    *("name", "labels", "launch", "launch_time", "launches", "worker", "stop", "removal"),
+    *("archived", "timeout", "max_cost", "max_tokens"),
+)
+"""What commands change in a record. An agent in a sandbox could change the rest of its own record,
+such as the repository in which git runs."""
+
+
 def read_evidence(
     agent_id: str,
     rev: int,
@@ -41,16 +49,22 @@ def read_evidence(
     )
 
 
-def first_record(agent_id: str, contents: Iterable[bytes]) -> tuple[AgentRecord | None, str]:
+def first_record(
+    agent_id: str, contents: Iterable[bytes], made: bytes = b""
+) -> tuple[AgentRecord | None, str]:
     """Return the first content that is a record of this agent, or why the first one is not.
 
     A writer removes older revisions once a newer one is complete. So an invalid file with a higher
-    revision than a valid record was put there by the agent.
+    revision than a valid record was put there by the agent. For an agent in a sandbox, `made` is
+    the record that it was created with.
     """
     problem = ""
     for data in contents:
         try:
             record = AgentRecord.from_json(decode(data))
+            if made and record.id == agent_id:
+                now = {name: getattr(record, name) for name in CHANGEABLE}
+                return AgentRecord.from_json(decode(made)).updated(now), ""
         except BadRecord as error:
             problem = problem or error.message
             continue

@@ -24,6 +24,7 @@ from mngr.model.records import (
     NameClaim,
     agents_dir,
     decode,
+    made_path,
     name_stem,
     revision,
 )
@@ -158,6 +159,10 @@ class LocalHost:
 
     def put(self, given: Files) -> None:
         for path, (content, mode) in given.items():
+            folder = os.path.dirname(path)
+            of_agent = os.path.dirname(os.path.dirname(folder)) == agents_dir(self.home)
+            if of_agent and os.path.islink(folder):
+                raise MngrError(f"{folder} was replaced by a link")
             files.replace(path, content, mode, keep_mode=False)
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
@@ -193,7 +198,7 @@ def _named(home: str, agent_id: str) -> str:
     folder = os.path.join(agents_dir(home), agent_id)
     try:
         names = os.listdir(folder)
-        record, _ = first_record(agent_id, _records(folder, names))
+        record, _ = first_record(agent_id, _records(folder, names), _made(home, agent_id))
     except OSError:
         return ""
     return record.name if record else ""
@@ -209,6 +214,7 @@ def _agent_ids(home: str) -> list[str]:
 def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | None:
     """Return the evidence in an agent's folder; None if the folder has no record yet."""
     folder = os.path.join(agents_dir(home), agent_id)
+    made = _made(home, agent_id)
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -221,11 +227,19 @@ def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | N
         if not rev:
             return None
         try:
-            record = first_record(agent_id, _records(folder, names))
+            record = first_record(agent_id, _records(folder, names), made)
         except FileNotFoundError:
             continue  # a newer revision replaced it between the two calls
         return read_evidence(agent_id, rev, record, _files(folder, names), panes)
     return _unreadable(agent_id, CHANGING)
+
+
+def _made(home: str, agent_id: str) -> bytes:
+    """Return the record that an agent in a sandbox was created with."""
+    try:
+        return agent_files.read(made_path(home, agent_id), RECORD_LIMIT)
+    except FileNotFoundError:
+        return b""
 
 
 def _unreadable(agent_id: str, problem: str) -> Evidence:

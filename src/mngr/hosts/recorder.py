@@ -8,12 +8,15 @@ import os
 import sys
 import time
 
+from mngr.files import remove
+
 
 def record(path: str, width: int, height: int) -> None:
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     began = time.time()
     header = {"version": 2, "width": width, "height": height, "timestamp": int(began)}
-    with open(path, "w", encoding="utf-8") as cast:
+    remove(path)  # the agent may have replaced it by a link
+    with open(path, "x", encoding="utf-8") as cast:
         print(json.dumps(header), file=cast, flush=True)
         while chunk := os.read(0, 1 << 16):
             print(

@@ -69,6 +69,11 @@ echo --
 [ $# -gt 0 ] || exit 0
 tails=
 for each in "$@"; do
+  made=../sandboxes/${each#./}.json
+  if [ -f "$made" ]; then
+    [ -n "$tails" ] || tails=$(mktemp -d) || exit 1
+    mkdir -p "$tails/$each" && cp "$made" "$tails/$each/made" || exit 1
+  fi
   for link in transcript status; do
     [ -f "$each/$link" ] || continue
     target=$each/$link
@@ -97,13 +102,16 @@ if [ -n "$many" ]; then files "$@" | few | pack; else files "$@" | pack; fi
 )
 
 PUT = r"""
-stage=$(mktemp -d "$1/.put.XXXXXX") || exit 1; shift
+home=$1 stage=$(mktemp -d "$1/.put.XXXXXX") || exit 1; shift
 trap 'rm -rf "$stage"' EXIT
 tar -xpf - -C "$stage" || exit 1
 number=0
 for path in "$@"; do
   folder=${path%/*}
   [ -d "$folder" ] || (umask 077; mkdir -p "$folder") || exit 1
+  case $path in "$home"/agents/*/*/*)
+    [ ! -h "$folder" ] || { echo "$folder was replaced by a link" >&2; exit 1; } ;;
+  esac
   [ ! -d "$path" ] || { echo "$path is a directory" >&2; exit 1; }
   beside=$folder/.${path##*/}.${stage##*.}
   mv -f "$stage/$number" "$beside" && mv -f "$beside" "$path" || { rm -f "$beside"; exit 1; }
@@ -113,7 +121,7 @@ done
 
 # Print `swapped` or `lost`. LocalHost.swap explains the check for a higher revision.
 SWAP = r"""
-umask 077
+umask 077; set -C # the agent may put a link where a file is written
 stem=$1 rev=$2 next=$(($2 + 1))
 [ "$rev" -gt 0 ] || mkdir -p "${stem%/*}" || exit 1
 [ -d "${stem%/*}" ] || { echo lost; exit 0; }
@@ -201,7 +209,8 @@ class ShellHost:
         given = (self.home, self.socket, fields, *words)
         first = f"{join(after)} > /dev/null || exit\n" if after else ""
         answer = self._script(first + READ, *given, timeout=self.patience + patience)
-        text, mark, archive = answer.partition(b"--\n")
+        # The name of a window is the last word of a line, and may end with two dashes.
+        text, mark, archive = answer.partition(b"\n--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
         # Not splitlines: a title may contain characters that Python treats as line ends.
@@ -294,7 +303,8 @@ def _evidence(
 ) -> tuple[Evidence, int]:
     """Return the evidence of an agent, and the highest revision in it."""
     caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
-    record = first_record(agent_id, (files[name] for rev, name in caught if rev))
+    contents = (files[name] for rev, name in caught if rev)
+    record = first_record(agent_id, contents, files.get("made", b""))
     newest = caught[0][0] if caught else 0
     mine = tuple(panes.get(agent_id, ()))
     return read_evidence(agent_id, max(listed, newest), record, files, mine), newest

@@ -9,6 +9,7 @@ $MNGR_HOST_DIR/
   names/<name>.<rev>.json        the claim of a name
   logs/<id>  logs/<id>.1         the output of its program, newest and older
   sandboxes/<id>                 the script that runs a command inside its sandbox
+  sandboxes/<id>.json            the record with which that agent was created
   worktrees/<name>-<8 hex>       work directories created by mngr
   trash/<id>/{agent,work,trash.json}
   branches/<id>.json             a branch created by mngr whose agent was removed
@@ -22,6 +23,7 @@ import json
 import os
 
 from mngr.errors import BadRecord
+from mngr.model.address import NAME
 from mngr.model.struct import Json, Struct
 
 RECORD_LIMIT = 1 << 20
@@ -113,6 +115,16 @@ class AgentRecord(Struct):
     """offline or open if it runs in a sandbox, for display; `sandboxes/<id>` has the real mode."""
     plugin: dict[str, Json] = {}
 
+    @classmethod
+    def from_json(cls, value: object) -> AgentRecord:
+        """Return the record; an agent can write its own, and these fields are words of commands."""
+        record = super().from_json(value)
+        if not NAME.fullmatch(record.name):
+            raise BadRecord("its name is not a name")
+        if record.base_commit.strip("0123456789abcdef"):
+            raise BadRecord("its base is not a commit")
+        return record
+
 
 class NameClaim(Struct):
     """A claim of a name by an agent; it is valid while that agent has the name."""
@@ -182,6 +194,10 @@ def agent_dir(home: str, agent_id: str) -> str:
 
 def record_stem(home: str, agent_id: str) -> str:
     return os.path.join(home, "agents", agent_id, "agent")
+
+
+def made_path(home: str, agent_id: str) -> str:
+    return os.path.join(home, "sandboxes", f"{agent_id}.json")
 
 
 def name_stem(home: str, name: str) -> str:

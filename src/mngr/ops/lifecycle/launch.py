@@ -43,8 +43,12 @@ now() {{
   time=$(date -u +%s.%N,%Y-%m-%dT%H:%M:%SZ) || return
   stamp=${{time#*,}} time=${{time%%,*}}; case $time in *N) time=${{time%.*}} ;; esac
 }}
-# Overwrite the reserved file, because the disk may be full when the program ends.
-report() {{ printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"; }}
+# Overwrite the reserved file, because the disk may be full when the program ends. The agent may
+# have replaced it by a link.
+report() {{
+  plain "$dir/.$1.$launch" || rm -rf "$dir/.$1.$launch"
+  printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"
+}}
 ended() {{
   # A command that ends the program may also end a child of this shell, such as mv.
   tries=0

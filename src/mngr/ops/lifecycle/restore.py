@@ -122,6 +122,12 @@ MOVE_BACK = r"""
 mkdir -p "${2%/*}" && mv -- "$1" "$2"
 """
 
+# `git worktree repair` would also write a `.git` file where other worktrees claim to be.
+REPAIR = r"""
+unset CDPATH; cd -P -- "$1" && [ -f "$2/gitdir" ] && [ ! -h "$2/gitdir" ] &&
+  printf '%s\n' "$PWD/.git" > "$2/gitdir"
+"""
+
 TIDY = (
     agent_files.FUNCTIONS
     + """note "$2/events.jsonl" "$3"
@@ -190,7 +196,7 @@ def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]
         return "", [gone] if note.repository else []
     repo = Bare(run=host.run, path=note.repository)
     with Lock(world.home, "repo", note.repository):
-        repo.attempt("worktree", "repair", buried.path)
+        host.run(["sh", "-c", REPAIR, "mngr", buried.path, seen.admin], timeout=30)
         _recreate_branch(repo, note)
         return _reattach(repo, identity.described(repo, {note.branch}), buried, name)
 

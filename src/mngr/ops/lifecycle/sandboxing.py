@@ -10,7 +10,7 @@ import os
 
 from mngr.errors import MissingProgram, MngrError
 from mngr.model.quoting import quote
-from mngr.model.records import AgentRecord, agent_dir
+from mngr.model.records import AgentRecord, agent_dir, encode, made_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ printf '%s\n' "$program"
 [ ! -f .gitmodules ] || find . -path '*/.git/objects/info/alternates' -exec cat {} +
 exit 0
 """
+
+KEPT = ("env", "launch.sh", "window.sh", "limit.sh")
+"""The files of an agent that a shell outside its sandbox reads."""
 
 # How launch.sh and `exec` enter the sandbox; it has no effect for an agent without one.
 WRAP = """[ ! -f "$box" ] || set -- sh "$box" "$@" """
@@ -55,7 +58,8 @@ def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
         raise MngrError(f"{record.name} cannot be sandboxed: {done.complaint}")
     place = path(host.home, record.id)
     text = bubblewrap.sandbox_script(_sandbox(host, record, os.fsdecode(done.stdout).splitlines()))
-    host.put({place: (os.fsencode(text), 0o600)})
+    made = made_path(host.home, record.id)
+    host.put({place: (os.fsencode(text), 0o600), made: (encode(record), 0o600)})
     proof = host.run(["sh", place, "--prove"], timeout=60)
     if proof.code:
         complaint = proof.complaint.removeprefix("mngr: ")
@@ -87,6 +91,7 @@ def _sandbox(host: Host, record: AgentRecord, lines: Sequence[str]) -> Sandbox:
         masked=(host.home,),
         readable=tuple(readable),
         writable=tuple(writable),
+        kept=tuple(os.path.join(folder, name) for name in KEPT),
         work_dir=record.work_dir,
     )
 

@@ -67,6 +67,7 @@ SCRIPT = (
     r"""#!/bin/sh
 # Ends the agent's program when it exceeds a limit; the launcher then records the reason.
 LC_ALL=C; export LC_ALL
+set -C # the agent may put a link where a file is written
 cd @dir@ || exit 1
 launch=@launch@ launcher=$1 leaders=$1 spared=$1 ttys= patterns=@patterns@
 """
@@ -77,7 +78,7 @@ meter() {
 @meter@
 }
 end_with() {
-  printf '"%s"\n' "$1" > ".over.$$" && mv -f ".over.$$" "over.$launch"
+  rm -f ".over.$$"; printf '"%s"\n' "$1" > ".over.$$" && mv -f ".over.$$" "over.$launch"
   # The launcher keeps running, because it records the reason.
   signal_and_wait TERM 1 || signal_and_wait HUP @grace@ || signal_and_wait KILL 2
   exit 0
@@ -143,7 +144,7 @@ excess() {
     }' prices -
 }
 
-printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
+rm -f ".watcher.$$"; printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
 now=$(date +%s) ticks=0 again=1 line=
 [ ! -f started ] || IFS= read -r line < started
 line=${line#*\"time\":} started=${line%%[!0-9]*}
@@ -165,7 +166,7 @@ while sleep 1; do
   # Some shells compare only whole seconds, so check again after a change.
   if changed; then look=1 again=1; else look=$again again=0; fi
   [ "$look" = 1 ] || continue
-  : > ".metered.$$" && mv -f ".metered.$$" metered
+  rm -f ".metered.$$"; : > ".metered.$$" && mv -f ".metered.$$" metered
   cause=$(excess)
   [ -z "$cause" ] || end_with "$cause"
 done

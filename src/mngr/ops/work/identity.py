@@ -25,15 +25,21 @@ if TYPE_CHECKING:
 # Print the data about all agents in one call, as fields that end in NUL. For each agent: the note
 # in the trash; the revision of the newest claim of its name, and the claim; the kind of file at the
 # work directory's path, and that path with links resolved; the git directory that its `.git` file
-# names (or that of the work directory in the trash); the path of the work directory in the trash;
-# whether its state directory is in the trash; whether the record has changed since it was read.
+# names (or that of the work directory in the trash), if that names this work directory, perhaps by
+# its path before an interrupted move; the path of the work directory in the trash; whether its
+# state directory is in the trash; whether the record has changed since it was read.
 LOOK = r"""
 home=$1; shift; unset CDPATH
 # This starts no process, unlike `$(pwd -P)`. Every path here is absolute.
 really() { real=; ! cd -P -- "$1" 2>/dev/null || real=$PWD; }
 line() { said=; [ ! -f "$1" ] || [ -h "$1" ] || IFS= read -r said < "$1" || :; }
 field() { printf '%s\0' "$1"; }
-really "$home/worktrees"; field "$real"
+# An agent can write another worktree's git directory into its `.git` file.
+is_mine() {
+  case $said in /*) ;; *) said=$admin/$said ;; esac
+  [ "$said" -ef "$work/.git" ] || [ "$said" = "$before/.git" ] || [ "$said" = "$real/work/.git" ]
+}
+really "$home/worktrees"; field "$real"; worktrees=$real
 while [ $# -gt 0 ]; do
   line "$home/trash/$1/trash.json"; field "$said"
   best=0
@@ -57,7 +63,9 @@ while [ $# -gt 0 ]; do
     "gitdir: /"*) really "${said#gitdir: }" ;;
     "gitdir: "*) really "$work/${said#gitdir: }" ;;
   esac
-  field "$real"
+  admin=$real before=$worktrees/${3##*/}
+  line "$admin/gitdir"; really "$home/trash/$1"
+  if is_mine; then field "$admin"; else field ''; fi
   real=
   [ ! -d "$moved" ] || [ -h "$moved" ] || really "$moved"
   field "$real"
@@ -85,7 +93,7 @@ class Seen(Struct):
     path: str
     """The path of the work directory, with links resolved."""
     admin: str
-    """The git directory that its `.git` file names."""
+    """The git directory that its `.git` file names, if both name each other."""
     moved: str
     """The path of its work directory in the trash; empty if it is not there."""
     buried: bool
