@@ -306,3 +306,35 @@ def test_tests_that_share_a_name_are_one_test(local: Cli) -> None:
         "tests/mixed.cases::case": "failed",
         "tests/test_plain.py::test_one": "passed",
     }
+
+
+SPEECHLESS = """
+class Broken(dict):
+    def __repr__(self):
+        raise TypeError("no words")
+
+
+def test_error():
+    raise ValueError(Broken())
+
+
+def test_value():
+    found = {"a": Broken()}
+    assert found["a"] == {1: 2}
+
+
+def test_last():
+    pass
+"""
+
+
+def test_a_failure_that_cannot_be_printed_is_a_failure(local: Cli) -> None:
+    plain(local, SPEECHLESS)
+    words = ("--name", "e", "--type", "mechanic", "--yes", "--only", "failing", "--workers", "1")
+    done = local("tmr", "run", *words, timeout=300)
+    done.fails(1, "no change was accepted")
+    run = runs.load(local.home / "tmr/e")
+    baseline = run.baseline.items()
+    frames = {node.rpartition("_")[2]: each.runs[0].exception for node, each in baseline}
+    assert frames == {"error": "ValueError", "value": "AssertionError", "last": ""}
+    assert done.out.count("found no candidate repair") == 2, done.out

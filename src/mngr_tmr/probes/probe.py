@@ -164,7 +164,7 @@ def pytest_runtest_makereport(
     if report.failed and call.excinfo is not None:
         known = {
             "exception": call.excinfo.typename,
-            "message": str(call.excinfo.value)[:MESSAGE_LIMIT],
+            "message": _text(call.excinfo.value)[:MESSAGE_LIMIT],
             "frame": _frame(item, call.excinfo),
         }
         setattr(report, KEY, known)
@@ -184,6 +184,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             **getattr(report, KEY, {}),
         }
     )
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # its own __str__ may be the defect
+        return ""
 
 
 def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str:

@@ -111,7 +111,9 @@ def _unreported(probed: Probed) -> str:
         if "rerun" in outcomes or (CRASHED, "failed") in stages:
             continue  # some stages come twice, or never
         begun = stages.count(("setup", "passed"))
-        if Counter(stage for stage, _ in stages) != Counter(setup=times, call=begun, teardown=times):
+        if Counter(stage for stage, _ in stages) != Counter(
+            setup=times, call=begun, teardown=times
+        ):
             return f"{node_id} was not reported once for each stage"
     return ""
 
