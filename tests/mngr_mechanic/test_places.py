@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr_mechanic.program import clock, reports, task
+from mngr_mechanic.program import clock, project, reports, task
 from mngr_mechanic.program.clock import Stopwatch, share
 from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.localise import preferred
@@ -232,3 +233,40 @@ def test_threads_that_read_the_time_count_each_second_once(monkeypatch: pytest.M
     before, spent = time.monotonic(), watch.spent
     after, rounding = time.monotonic(), 1e-6
     assert before - watch.began - rounding <= spent <= after - watch.began + rounding
+
+
+def a_python(path: Path) -> str:
+    path.parent.mkdir(parents=True)
+    path.write_text('#!/bin/sh\necho "$0"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_tests_of_a_worktree_run_with_the_python_of_its_main_checkout(tmp_path: Path) -> None:
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    main.mkdir()
+    for words in (
+        ["init", "-q", str(main)],
+        [
+            "-C",
+            str(main),
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "a",
+        ],
+        ["-C", str(main), "worktree", "add", "-q", str(linked)],
+    ):
+        subprocess.run(["git", *words], check=True)
+    own = a_python(main / ".venv/bin/python")
+    assert project.interpreter(str(linked), "") == own
+    prompt = (
+        f"Test: tests/test_a.py::test_b\nRun it with: {own} -m pytest tests/test_a.py::test_b\n"
+    )
+    wanted = task.from_arguments(task.parser().parse_args([]), prompt)
+    assert project.interpreter(str(tmp_path), wanted.python) == own

@@ -226,3 +226,30 @@ def test_what_the_probe_says_of_lines_is_hostile(monkeypatch: pytest.MonkeyPatch
     probed = reports.parse(b"\n".join(told), "n")
     assert {line for _, line in reaching.decoded(probed.lines["t"])} >= {1, 2, 3, 7}
     assert len(reaching.decoded(probed.lines["u"])) == reaching.MOST
+
+
+APART = """\
+from shop import double, greet
+
+
+def test_double():
+    assert double(2) == 4
+
+
+def test_greet():
+    assert greet("Ann") == "Hello, Ann!"
+
+
+def test_none():
+    assert not double(0)
+"""
+
+
+def test_code_of_python_itself_joins_no_failures(local: Cli) -> None:
+    local.write("coverage.py", "raise ImportError('not installed')\n")
+    local.write("shop.py", "def double(n):\n    return n * 3\n\n\ndef greet(who):\n    return who\n")
+    local.write("test_shop.py", APART)
+    local.commit("a shop")
+    words = ("--only", "failing", "--type", "mechanic", "--dry-run", "--repeats", "1")
+    done = local("tmr", "run", *words, timeout=120).ok()
+    assert "Would start 2 agents" in done.out, done.out

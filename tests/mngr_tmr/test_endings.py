@@ -212,3 +212,129 @@ def test_a_test_that_ends_pytest_does_not_hide_those_after_it(local: Cli) -> Non
     baseline = runs.load(local.home / "tmr/e").baseline
     standing = {node.rpartition("_")[2]: each.standing for node, each in baseline.items()}
     assert standing == {"first": "failed", "crash": "failed", "last": "passed"}
+
+
+# projects that are not like ours
+
+COV = """
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--cov", action="append", dest="cov_source")
+    parser.addoption("--no-cov", action="store_true", default=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config, parser, args):
+    if not early_config.known_args_namespace.no_cov:
+        early_config.pluginmanager.register(Measure())
+
+
+class Measure:
+    def __init__(self):
+        import coverage
+
+        self.cov = coverage.Coverage(data_file=None)
+        self.cov.start()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtestloop(self, session):
+        yield
+        self.cov.stop()
+        session.testsfailed += 1  # fail-under
+"""
+NEVER = """
+import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtestloop(session):
+    yield
+    if session.config.option.collectonly is False:
+        raise RuntimeError("the licence server does not answer")
+"""
+SCRIPTED = """
+import pytest
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix == ".cases":
+        return Cases.from_parent(path=file_path, parent=parent)
+
+
+class Cases(pytest.File):
+    def collect(self):
+        for line in self.path.read_text().splitlines():
+            item = Case.from_parent(self, name="case")
+            item.line = line
+            yield item
+
+
+class Case(pytest.Item):
+    def runtest(self):
+        assert self.line == "good"
+"""
+
+
+def test_a_project_that_measures_its_coverage_is_like_any_other(local: Cli) -> None:
+    local.write("measures.py", COV)
+    local.write("pytest.ini", "[pytest]\naddopts = -p measures --cov=tool\npythonpath = .\n")
+    plain(local, "def test_one():\n    assert False\n\n\ndef test_two():\n    pass\n")
+    done = run(local, NONE, "--only", "failing")
+    done.fails(1, "no change was accepted")
+    baseline = runs.load(local.home / "tmr/e").baseline
+    assert [each.standing for each in baseline.values()] == ["failed", "passed"], done.out
+
+
+def test_a_baseline_without_any_result_is_an_error(local: Cli) -> None:
+    local.write("conftest.py", NEVER)
+    plain(local, "def test_one():\n    pass\n")
+    done = run(local, NONE, "--only", "failing")
+    done.fails(1, "no test could be run", "RuntimeError: the licence server does not answer")
+
+
+def test_tests_that_share_a_name_are_one_test(local: Cli) -> None:
+    local.write("tests/conftest.py", SCRIPTED)
+    local.write("tests/mixed.cases", "good\nbad\ngood\n")
+    local.write("tests/all.cases", "good\ngood\n")
+    plain(local, "def test_one():\n    pass\n")
+    run(local, NONE, "--only", "failing").fails(1, "no change was accepted")
+    baseline = runs.load(local.home / "tmr/e").baseline
+    assert {node: each.standing for node, each in baseline.items()} == {
+        "tests/all.cases::case": "passed",
+        "tests/mixed.cases::case": "failed",
+        "tests/test_plain.py::test_one": "passed",
+    }
+
+
+SPEECHLESS = """
+class Broken(dict):
+    def __repr__(self):
+        raise TypeError("no words")
+
+
+def test_error():
+    raise ValueError(Broken())
+
+
+def test_value():
+    found = {"a": Broken()}
+    assert found["a"] == {1: 2}
+
+
+def test_last():
+    pass
+"""
+
+
+def test_a_failure_that_cannot_be_printed_is_a_failure(local: Cli) -> None:
+    plain(local, SPEECHLESS)
+    words = ("--name", "e", "--type", "mechanic", "--yes", "--only", "failing", "--workers", "1")
+    done = local("tmr", "run", *words, timeout=300)
+    done.fails(1, "no change was accepted")
+    run = runs.load(local.home / "tmr/e")
+    baseline = run.baseline.items()
+    frames = {node.rpartition("_")[2]: each.runs[0].exception for node, each in baseline}
+    assert frames == {"error": "ValueError", "value": "AssertionError", "last": ""}
+    assert done.out.count("found no candidate repair") == 2, done.out

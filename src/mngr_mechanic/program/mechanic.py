@@ -42,7 +42,7 @@ class Mechanic:
             return _blocked(str(error)[:6000], "tests that pytest can collect")
 
     def _do(self) -> work.Done:
-        self.python = project.interpreter(self.root)
+        self.python = project.interpreter(self.root, self.task.python)
         self.clock.say(f"tests run with {self.python}")
         lab, test = self._lab(), self.task.test
         run = lab.run([test], seconds=self.clock.wall(SECONDS))

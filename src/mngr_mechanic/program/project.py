@@ -22,10 +22,10 @@ class NoPytest(Exception):
     """None of the interpreters has pytest."""
 
 
-def interpreter(root: str) -> str:
-    """Return the Python that runs the project's tests."""
+def interpreter(root: str, given: str) -> str:
+    """Return the Python that runs the project's tests: the given one, if it has pytest."""
     tried = []
-    for python in _interpreters(root):
+    for python in [given, *_interpreters(root)] if given else _interpreters(root):
         done = _run([python, "-c", "import pytest, sys; print(sys.executable)"], root)
         if done is not None:
             return done.splitlines()[-1]
@@ -41,7 +41,11 @@ def is_newer(python: str) -> bool:
 
 
 def _interpreters(root: str) -> list[str]:
-    places = [os.path.join(root, name, "bin", "python") for name in (".venv", "venv")]
+    # A linked worktree has no .venv, but its main checkout may.
+    common = os.path.join(root, _run(["git", "rev-parse", "--git-common-dir"], root) or ".git")
+    roots = dict.fromkeys((root, os.path.dirname(os.path.abspath(common))))
+    venvs = [os.path.join(each, name) for each in roots for name in (".venv", "venv")]
+    places = [os.path.join(venv, "bin", "python") for venv in venvs]
     found = [place for place in places if os.path.exists(place)]
     if not found and os.path.exists(os.path.join(root, "uv.lock")) and shutil.which("uv"):
         made = _run(["uv", "run", "python", "-c", "import sys; print(sys.executable)"], root, 300)

@@ -43,7 +43,7 @@ def _work(wanted: task.Assignment, clock: Stopwatch) -> int:
         clock.say(f"uncommitted changes: {', '.join(dirty[:10])}")
         clock.say("commit or remove them, then start the mechanic again")
         return 1
-    _in_newer_python(root)
+    _in_newer_python(root, wanted.python)
     mechanic = Mechanic(wanted, root, "", clock)
     try:
         mechanic.probe = _probes(mechanic.base)
@@ -55,12 +55,12 @@ def _work(wanted: task.Assignment, clock: Stopwatch) -> int:
     return 0
 
 
-def _in_newer_python(root: str) -> None:
+def _in_newer_python(root: str, given: str) -> None:
     """Restart in the project's Python if it is newer, because it parses the project's code."""
     if not sys.argv[0].endswith(".pyz") or os.environ.get("MECHANIC_AGAIN"):
         return
     try:
-        python = project.interpreter(root)
+        python = project.interpreter(root, given)
     except project.NoPytest:
         return
     if project.is_newer(python):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
@@ -16,6 +17,7 @@ FIX = re.compile(r"\b(fix|repair)\b", re.IGNORECASE)
 SUSPECT = re.compile(
     r"^\s*([01]\.\d+)  (\S.*?):([\d,-]+)  run by \d+ failing and (\d+) ", re.MULTILINE
 )
+PYTHON = re.compile(r"^Run it with: (.+) -m pytest ", re.MULTILINE)
 LONGEST = 10_000
 EXAMPLE = "fix tests/test_x.py::test_y"
 
@@ -43,6 +45,8 @@ class Assignment:
     """Those of these lines that no passing test runs, so that a change breaks none."""
     jobs: int = 0
     """Tests at the same time; 0 means one per idle core."""
+    python: str = ""
+    """The Python that the prompt runs pytest with."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -81,7 +85,14 @@ def from_arguments(args: argparse.Namespace, prompt: str) -> Assignment:
         jobs=args.jobs,
         suspects=tuple((path, line, score) for path, line, score, _ in suspects),
         unused=frozenset((path, line) for path, line, _, passing in suspects if not passing),
+        python=_python(prompt),
     )
+
+
+def _python(prompt: str) -> str:
+    found = PYTHON.search(prompt)
+    words = shlex.split(found.group(1)) if found else []
+    return words[0] if len(words) == 1 else ""
 
 
 def named_test(text: str) -> str:

@@ -54,7 +54,8 @@ class Places(dict[str, str]):
         self._root = root + os.sep
 
     def __missing__(self, name: str) -> str:
-        path = os.path.realpath(name)
+        # Code without a file, such as `<frozen posixpath>`, is not the project's.
+        path = "" if name.startswith("<") else os.path.realpath(name)
         mine = path.startswith(self._root) and not any(part in path for part in OUTSIDE)
         self[name] = path[len(self._root) :] if mine else ""
         return self[name]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 
 import pytest
 
@@ -76,15 +77,19 @@ def tell(entry: dict[str, object]) -> None:
         line = line[os.write(_pipe, line) :]
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    """Turn pytest-cov off: it cannot measure together with `lines`, and decides the exit code."""
+    early_config.known_args_namespace.no_cov = True
+    yield
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", {}).get(KEY)
     if given:
         orders.update(json.loads(given))
     config.option.maxfail = 0  # a verdict requires every test
-    coverage = config.pluginmanager.get_plugin("_cov")
-    if coverage is not None:  # and an exit code that depends on tests only
-        coverage.options.cov_fail_under = None
     _hide_the_test()
     _switch()
 
@@ -139,8 +144,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    for item in session.items:
-        tell({"selected": item.nodeid})
+    # Items that a plugin makes may share a node id: they count as one test.
+    for node_id, times in Counter(item.nodeid for item in session.items).items():
+        tell({"selected": node_id, "times": times})
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -158,7 +164,7 @@ def pytest_runtest_makereport(
     if report.failed and call.excinfo is not None:
         known = {
             "exception": call.excinfo.typename,
-            "message": str(call.excinfo.value)[:MESSAGE_LIMIT],
+            "message": _text(call.excinfo.value)[:MESSAGE_LIMIT],
             "frame": _frame(item, call.excinfo),
         }
         setattr(report, KEY, known)
@@ -178,6 +184,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             **getattr(report, KEY, {}),
         }
     )
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # its own __str__ may be the defect
+        return ""
 
 
 def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str:

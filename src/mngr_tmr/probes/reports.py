@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +13,6 @@ from mngr_tmr.run.signatures import signature
 
 LINE_LIMIT = 400_000
 ORDER = {"passed": 0, "skipped": 1, "failed": 2}
-STAGES = ("setup", "call", "teardown")
 CRASHED = "???"
 """The stage of a test whose worker of xdist died."""
 PASSED, FAILED, INTERRUPTED, NONE = 0, 1, 2, 5
@@ -24,7 +24,8 @@ class Probed:
     """One run of pytest, as the probe saw it."""
 
     tests: dict[str, Test] = field(default_factory=dict)
-    selected: dict[str, None] = field(default_factory=dict)
+    selected: dict[str, int] = field(default_factory=dict)
+    """How many times each test was selected."""
     runs: dict[str, TestRun] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
@@ -51,7 +52,8 @@ def parse(data: bytes, nonce: str) -> Probed:
             node_id = text_of(entry, "collected")
             probed.tests[node_id] = Test(node_id, text_of(entry, "file"), text_of(entry, "doc"))
         elif "selected" in entry:
-            probed.selected[text_of(entry, "selected")] = None
+            times = max(1, int(number_of(entry, "times")))
+            probed.selected[text_of(entry, "selected")] = times
         elif "error" in entry:
             probed.errors.append(
                 f"{text_of(entry, 'error')}: {_last_line(text_of(entry, 'message'))}"
@@ -103,14 +105,15 @@ def _unreported(probed: Probed) -> str:
     strays = probed.stages.keys() - probed.selected.keys()
     if strays:
         return f"{sorted(strays)[0]} was reported, but not collected"
-    for node_id in probed.selected:
+    for node_id, times in probed.selected.items():
         stages = probed.stages.get(node_id, [])
         outcomes = [outcome for _, outcome in stages]
         if "rerun" in outcomes or (CRASHED, "failed") in stages:
             continue  # some stages come twice, or never
-        began = ("setup", "passed") in stages
-        wanted = STAGES if began else ("setup", "teardown")
-        if [stage for stage, _ in stages] != [*wanted]:
+        begun = stages.count(("setup", "passed"))
+        if Counter(stage for stage, _ in stages) != Counter(
+            setup=times, call=begun, teardown=times
+        ):
             return f"{node_id} was not reported once for each stage"
     return ""
 
@@ -120,7 +123,7 @@ def cut_short(probed: Probed) -> dict[str, TestRun]:
     message = "pytest ended in the middle of it"
     text = signature("call", "Interrupted", message, "")
     run = TestRun("failed", 0.0, "call", "Interrupted", message, "", text)
-    begun = [n for n, stages in probed.stages.items() if stages == [("setup", "passed")]]
+    begun = [n for n, stages in probed.stages.items() if stages[-1] == ("setup", "passed")]
     return dict.fromkeys(begun, run)
 
 

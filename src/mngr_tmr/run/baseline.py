@@ -11,6 +11,7 @@ from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.run import coverage
+from mngr_tmr.run.words import counted
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Check, Checked
 
@@ -59,10 +60,24 @@ class Baselining:
                 results |= {node: to_json(run) for node, run in checked.runs.items()}
                 self.touched.update(checked.touched)
                 self._lines |= checked.lines
-            cut_short = not all(checked.finished for checked in checks)
-            some = any(checked.runs for checked in checks)
-            left = [each for each in left if each not in results] if cut_short and some else []
+            broken = next((each for each in checks if not each.finished), None)
+            left = [each for each in left if broken and each not in results]
+            if broken and not any(checked.runs for checked in checks):
+                if not traced:
+                    self._give_up(broken, len(left), some=bool(results))
+                    break
+                traced = False  # what measures may be what breaks the session
         return results
+
+    def _give_up(self, broken: Checked, count: int, *, some: bool) -> None:
+        """Alert about tests that cannot be run; raise if there is no other test."""
+        lines = [line for line in broken.told.splitlines() if line.startswith("INTERNALERROR>")]
+        last = (lines or broken.told.splitlines() or [""])[-1].removeprefix("INTERNALERROR>")
+        why = ": ".join(filter(None, (broken.infrastructure, last.strip())))
+        if not some:
+            hint = f"the whole output is in {self._folder / broken.proof.log}"
+            raise MngrError(f"no test could be run: {why}", hint)
+        self._note("alert", {"text": f"{counted(count, 'test')} could not be run: {why}"})
 
     def weigh(self) -> None:
         """Run passing tests with commands that do nothing; a test that still passes is weak."""

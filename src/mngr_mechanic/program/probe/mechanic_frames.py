@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Optional
 
@@ -54,12 +55,12 @@ def _values(frame: FrameType, line: int) -> dict[str, Any]:
     """Return names and attributes on the failing line, and all results of commands."""
     found: dict[str, Any] = {}
     for text in sorted(_spoken(frame.f_code.co_filename, line)):
-        value = _plain(_evaluated(text, frame))
+        value = _plain_of(_evaluated, text, frame)
         if value is not None:
             found[text] = value
     for name, held in list(frame.f_locals.items()):
         for part in ("stdout", "stderr", "out", "err"):
-            value = _plain(getattr(held, part, None))
+            value = _plain_of(getattr, held, part, None)
             if isinstance(value, str):
                 found.setdefault(f"{name}.{part}", value)
     return found
@@ -98,6 +99,13 @@ def _evaluated(text: str, frame: FrameType) -> object:
     for name in rest:
         value = getattr(value, name, None)
     return value
+
+
+def _plain_of(read: Callable[..., object], *given: object) -> Any:
+    try:
+        return _plain(read(*given))
+    except Exception:  # properties and representations are code of the project
+        return None
 
 
 def _plain(value: object) -> Any:

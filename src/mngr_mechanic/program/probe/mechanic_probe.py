@@ -102,11 +102,18 @@ _reports: Optional[Reports] = None
 # pytest's hooks
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(args: list[str]) -> None:
+@pytest.hookimpl(hookwrapper=True, trylast=True)  # before pytest-cov starts to measure
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, args: list[str]
+) -> Generator[None, None, None]:
+    early_config.known_args_namespace.no_cov = True
+    if EARLY:
+        _begin_early(args)
+    yield
+
+
+def _begin_early(args: list[str]) -> None:
     global _reports
-    if not EARLY:
-        return
     alone = os.environ.get("MECHANIC_REQUEST")
     request = json.loads(alone) if alone else _served([])
     _reports = Reports(request)
