@@ -122,6 +122,32 @@ def test_a_host_is_kept_as_an_image(docker: Cli, engine: Engine) -> None:
         docker("host", "destroy", "foo", "--force").ok()
 
 
+def test_the_agents_of_an_image_are_not_those_of_its_host(docker: Cli) -> None:
+    """Copies have the same ids: each command acts on the named one, or on both."""
+    docker.create("foo@.docker")
+    image = docker("host", "snapshot", "foo").ok().out.rstrip(".\n").split()[-1]
+    docker("host", "create", "twin", "--provider", "docker", "-b", f"image={image}").ok()
+    both = ("foo@foo", "foo@twin")
+    assert states(docker) == {("foo", "RUNNING"), ("twin", "LOST")}
+    docker("exec", "foo", "true").fails(4, "ambiguous", "name its host")
+    docker("clone", "foo").fails(4, "ambiguous")
+    docker("start", *both).ok()
+    assert states(docker) == {("foo", "RUNNING"), ("twin", "RUNNING")}
+    assert docker("exec", *both, "hostname").ok().out == "foo: foo\nfoo: twin\n"
+    assert docker("wait", *both, "--state", "RUNNING").ok().out == "foo RUNNING\nfoo RUNNING\n"
+    docker("stop", "foo@twin").ok()
+    assert states(docker) == {("foo", "RUNNING"), ("twin", "STOPPED")}
+    docker("stop", *both).ok()
+    docker("migrate", "foo@twin", "localhost").ok()
+    assert states(docker) == {("foo", "STOPPED"), ("localhost", "RUNNING")}
+
+
+def states(mngr: Cli) -> set[tuple[str, str]]:
+    """Return the host and state of each agent, as a person sees them."""
+    words = [line.split() for line in mngr("list", "--no-changes").ok().out.splitlines()]
+    return {(line[2], line[1]) for line in words[1:]}
+
+
 def test_a_host_ends_itself(docker: Cli, engine: Engine) -> None:
     """Its age counts from its first start; what is only looked at is idle."""
     docker.create("old@.docker", "--max-age", "1h", "--idle-timeout", "1h")
