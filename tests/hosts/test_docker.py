@@ -165,6 +165,20 @@ def test_a_host_ends_itself(docker: Cli, engine: Engine) -> None:
     assert docker("host", "audit").ok().out.count("false") >= 2
 
 
+def test_a_host_whose_home_is_full_does_not_end_itself(docker: Cli, engine: Engine) -> None:
+    room = "--tmpfs=/srv/dev/.mngr:uid=1000,nr_inodes=400"
+    docker.create("foo@.docker", "--idle-timeout", "2m", "-s", room)
+    (container,) = engine.containers(docker)
+    fill = "cd ~/.mngr && for each in $(seq 400); do touch last && echo > $each || exit 0; done"
+    engine.told("exec", container, "sh", "-c", f"{{ {fill}; }} 2> /dev/null")
+    looked = "find ~/.mngr -maxdepth 1 -name '.seen.*' -newer ~/.mngr/last"
+    until(
+        lambda: len(engine.told("exec", container, "sh", "-c", looked).split()) == 2,
+        what="the host's next two looks",
+    )
+    assert docker.state("foo") == "RUNNING"
+
+
 def test_containers_outlive_their_engine(tmp_path: Path) -> None:
     if reason := lab.why_not():
         pytest.skip(reason)
