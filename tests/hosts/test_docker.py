@@ -148,6 +148,17 @@ def states(mngr: Cli) -> set[tuple[str, str]]:
     return {(line[2], line[1]) for line in words[1:]}
 
 
+def test_work_on_a_volume_that_ends_with_the_host_is_not_lost(docker: Cli, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM mngr-lab:base\nVOLUME /srv\n")
+    build = ("-b", f"context={tmp_path}", "-s", "--volume=named:/volume")
+    docker.create("foo@.docker", *build)
+    for verb in (("snapshot",), ("destroy", "--force")):
+        docker("host", *verb, "foo").fails(1, "volume", "(/srv)", "destroy them before the host")
+    assert docker.state("foo") == "RUNNING"
+    docker("destroy", "foo").ok()
+    docker("host", "destroy", "foo").ok()
+
+
 def test_a_host_ends_itself(docker: Cli, engine: Engine) -> None:
     """Its age counts from its first start; what is only looked at is idle."""
     docker.create("old@.docker", "--max-age", "1h", "--idle-timeout", "1h")
