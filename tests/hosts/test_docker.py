@@ -107,6 +107,25 @@ def test_a_stopped_host_and_its_agents_come_back(docker: Cli, engine: Engine) ->
     assert "No agents" in docker("list").ok().out
 
 
+def test_a_paused_host_goes_on(docker: Cli, engine: Engine) -> None:
+    docker.create("foo@.docker")
+    (container,) = engine.containers(docker)
+    pid = docker.agent("foo")["pid"]
+    engine.told("pause", container)
+    docker("exec", "foo", "true").fails(5, "(paused)", "mngr host start foo")
+    docker("host", "start", "foo").ok()
+    assert docker.agent("foo")["pid"] == pid
+
+
+def test_a_host_that_cannot_start_says_why(docker: Cli, engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    bind = f"type=bind,src={tmp_path}/shared,dst=/volume"
+    docker.create("foo@.docker", "-s", f"--mount={bind}")
+    docker("host", "stop", "foo").ok()
+    (tmp_path / "shared").rmdir()
+    docker("host", "start", "foo").fails(1, "docker: ", "bind source path does not exist")
+
+
 @pytest.mark.soak
 def test_a_host_is_kept_as_an_image(docker: Cli, engine: Engine) -> None:
     docker.create("foo@.docker")

@@ -88,7 +88,8 @@ class DockerProvider(Engine):
             raise MngrError(f"docker: {done.complaint}")
 
     def start(self, handle: str) -> None:
-        self.tell("start", handle, timeout=120)
+        if self.ask("unpause", handle).code:  # it fails for a container that is not paused
+            self.tell("start", handle, timeout=120)
 
     def stop(self, handle: str) -> None:
         self.tell("stop", "-t", "10", handle, timeout=120)
@@ -112,11 +113,10 @@ class DockerProvider(Engine):
                 )
 
     def complaint(self, done: Completed) -> str:
-        """Return the error without Docker's final line about where to read more."""
+        """Return the error without Docker's final lines, which only repeat or refer to others."""
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        told = [
-            line for line in lines if line and not line.startswith(("See '", "Run '", "Usage:"))
-        ]
+        final = ("See '", "Run '", "Usage:", "Error: failed to start")
+        told = [line for line in lines if line and not line.startswith(final)]
         return told[-1].removeprefix("docker: ") if told else done.complaint
 
     def leases(self) -> list[Lease]:
