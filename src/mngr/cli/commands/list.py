@@ -127,7 +127,7 @@ def _for_people(
 ) -> list[Row]:
     """Return the cells of the default table."""
     agents = {agent.place: agent for agent in found}
-    shown = [agents[select(row, "host.id"), str(row["id"])] for row in table]
+    shown = [agents[str(select(row, "host.id")), str(row["id"])] for row in table]
     changed: Sequence[Changes | None] = ()
     if with_changes:
         changed = api.changes(shown)

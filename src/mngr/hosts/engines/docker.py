@@ -107,8 +107,8 @@ class DockerProvider(Engine):
         for name, _, folder in (line.partition(" ") for line in told):
             if UNNAMED.fullmatch(name) and f"{home}/".startswith(f"{folder.rstrip('/')}/"):
                 raise MngrError(
-                    f"docker: the agents' files are on a volume without a name ({folder}), which is "
-                    "in no image and ends with the container",
+                    f"docker: the agents' files are on a volume without a name ({folder}), which "
+                    "is in no image and ends with the container",
                     "pull their work and destroy them before the host",
                 )
 
