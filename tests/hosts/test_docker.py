@@ -107,6 +107,25 @@ def test_a_stopped_host_and_its_agents_come_back(docker: Cli, engine: Engine) ->
     assert "No agents" in docker("list").ok().out
 
 
+def test_a_paused_host_goes_on(docker: Cli, engine: Engine) -> None:
+    docker.create("foo@.docker")
+    (container,) = engine.containers(docker)
+    pid = docker.agent("foo")["pid"]
+    engine.told("pause", container)
+    docker("exec", "foo", "true").fails(5, "(paused)", "mngr host start foo")
+    docker("host", "start", "foo").ok()
+    assert docker.agent("foo")["pid"] == pid
+
+
+def test_a_host_that_cannot_start_says_why(docker: Cli, engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    bind = f"type=bind,src={tmp_path}/shared,dst=/volume"
+    docker.create("foo@.docker", "-s", f"--mount={bind}")
+    docker("host", "stop", "foo").ok()
+    (tmp_path / "shared").rmdir()
+    docker("host", "start", "foo").fails(1, "docker: ", "bind source path does not exist")
+
+
 @pytest.mark.soak
 def test_a_host_is_kept_as_an_image(docker: Cli, engine: Engine) -> None:
     docker.create("foo@.docker")
@@ -120,6 +139,43 @@ def test_a_host_is_kept_as_an_image(docker: Cli, engine: Engine) -> None:
         docker("start", "foo").ok()
         assert docker("exec", "foo", "cat kept.txt").ok().out == "kept\n"
         docker("host", "destroy", "foo", "--force").ok()
+
+
+def test_the_agents_of_an_image_are_not_those_of_its_host(docker: Cli) -> None:
+    """Copies have the same ids: each command acts on the named one, or on both."""
+    docker.create("foo@.docker")
+    image = docker("host", "snapshot", "foo").ok().out.rstrip(".\n").split()[-1]
+    docker("host", "create", "twin", "--provider", "docker", "-b", f"image={image}").ok()
+    both = ("foo@foo", "foo@twin")
+    assert states(docker) == {("foo", "RUNNING"), ("twin", "LOST")}
+    docker("exec", "foo", "true").fails(4, "ambiguous", "name its host")
+    docker("clone", "foo").fails(4, "ambiguous")
+    docker("start", *both).ok()
+    assert states(docker) == {("foo", "RUNNING"), ("twin", "RUNNING")}
+    assert docker("exec", *both, "hostname").ok().out == "foo: foo\nfoo: twin\n"
+    assert docker("wait", *both, "--state", "RUNNING").ok().out == "foo RUNNING\nfoo RUNNING\n"
+    docker("stop", "foo@twin").ok()
+    assert states(docker) == {("foo", "RUNNING"), ("twin", "STOPPED")}
+    docker("stop", *both).ok()
+    docker("migrate", "foo@twin", "localhost").ok()
+    assert states(docker) == {("foo", "STOPPED"), ("localhost", "RUNNING")}
+
+
+def states(mngr: Cli) -> set[tuple[str, str]]:
+    """Return the host and state of each agent, as a person sees them."""
+    words = [line.split() for line in mngr("list", "--no-changes").ok().out.splitlines()]
+    return {(line[2], line[1]) for line in words[1:]}
+
+
+def test_work_on_a_volume_that_ends_with_the_host_is_not_lost(docker: Cli, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM mngr-lab:base\nVOLUME /srv\n")
+    build = ("-b", f"context={tmp_path}", "-s", "--volume=named:/volume")
+    docker.create("foo@.docker", *build)
+    for verb in (("snapshot",), ("destroy", "--force")):
+        docker("host", *verb, "foo").fails(1, "volume", "(/srv)", "destroy them before the host")
+    assert docker.state("foo") == "RUNNING"
+    docker("destroy", "foo").ok()
+    docker("host", "destroy", "foo").ok()
 
 
 def test_a_host_ends_itself(docker: Cli, engine: Engine) -> None:
@@ -137,6 +193,20 @@ def test_a_host_ends_itself(docker: Cli, engine: Engine) -> None:
     until(lambda: hosts(docker)["quiet"]["state"] == "STOPPED", 60, "the end of the quiet host")
     assert hosts(docker)["quiet"]["reason"] == "idle for its --idle-timeout"
     assert docker("host", "audit").ok().out.count("false") >= 2
+
+
+def test_a_host_whose_home_is_full_does_not_end_itself(docker: Cli, engine: Engine) -> None:
+    room = "--tmpfs=/srv/dev/.mngr:uid=1000,nr_inodes=400"
+    docker.create("foo@.docker", "--idle-timeout", "2m", "-s", room)
+    (container,) = engine.containers(docker)
+    fill = "cd ~/.mngr && for each in $(seq 400); do touch last && echo > $each || exit 0; done"
+    engine.told("exec", container, "sh", "-c", f"{{ {fill}; }} 2> /dev/null")
+    looked = "find ~/.mngr -maxdepth 1 -name '.seen.*' -newer ~/.mngr/last"
+    until(
+        lambda: len(engine.told("exec", container, "sh", "-c", looked).split()) == 2,
+        what="the host's next two looks",
+    )
+    assert docker.state("foo") == "RUNNING"
 
 
 def test_containers_outlive_their_engine(tmp_path: Path) -> None:

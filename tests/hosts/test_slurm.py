@@ -75,6 +75,7 @@ def test_what_ran_there_ends_with_the_allocation(slurm: Cli, cluster: Cluster) -
     until(lambda: not _marked(home), 30, "the end of its processes")
     assert hosts(slurm)["foo"]["state"] == "STOPPED"
     slurm("start", "foo").fails(5, "is stopped: its allocation is cancelled")
+    slurm("message", "foo", "-m", "hi").fails(5, "is stopped: its", "`mngr host destroy foo`")
 
 
 def _marked(home: str) -> list[Path]:

@@ -277,6 +277,18 @@ def test_a_terminal_is_handed_over_and_follows_its_size(boxes: Boxes, kind: str)
     assert boxes.states() == {"foo": "RUNNING"}
 
 
+@pytest.mark.parametrize("program", ["git", "tar", "tmux"])
+def test_nothing_is_created_where_a_program_is_missing(boxes: Boxes, program: str) -> None:
+    boxes.one.inside("mv", f"/usr/bin/{program}", f"/usr/bin/{program}.away")
+    try:
+        refused = boxes("create", "foo@box1", "--no-connect", "--", "sleep", "9")
+        refused.fails(1, f"{program} is not installed on box1", "mngr doctor --host box1")
+    finally:
+        boxes.one.inside("mv", f"/usr/bin/{program}.away", f"/usr/bin/{program}")
+    assert boxes.states() == {}
+    assert boxes.one.inside("ls", f"{boxes.one.home}/.mngr") in ("", "names")
+
+
 def test_doctor_says_what_a_host_lacks(boxes: Boxes) -> None:
     def checks() -> dict[str, dict[str, str]]:
         found = boxes("doctor", "--host", "box1", "--format", "json")

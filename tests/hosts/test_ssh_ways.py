@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,6 +91,44 @@ def test_a_jump_host_another_port_and_a_key_in_an_agent(far: Boxes) -> None:
     )
     del far.cli.env["SSH_AUTH_SOCK"]
     far("host", "forget", "far").ok()
+
+
+NEAR = """
+Host near
+  User {user}
+  HostKeyAlias {address}
+  IdentityFile {key}
+  RemoteCommand tmux new-session -A
+  RequestTTY force
+  ProxyCommand ssh -F {config} -o UserKnownHostsFile={known} -W 127.0.0.1:22 box1
+"""
+
+
+def test_a_host_behind_a_command_that_is_meant_for_terminals(boxes: Boxes) -> None:
+    one, config = boxes.one, boxes.cli.user_home / "ssh_config"
+    config.write_text(
+        config.read_text()
+        + NEAR.format(
+            user=one.user,
+            address=one.address,
+            key=boxes.lab.folder / "id_ed25519",
+            config=config,
+            known=boxes.cli.controller_home / "known_hosts",
+        )
+    )
+    boxes.cli.create("foo@near")
+    assert boxes("exec", "foo", "hostname").ok().out == "box1\n"
+    # Two names of one machine.
+    boxes.cli.create("bar@box1")
+    boxes("exec", "foo", "true").fails(4, "ambiguous", "mngr host forget near")
+
+
+def test_a_way_that_ends_before_the_host_is_not_tried_for_long(boxes: Boxes) -> None:
+    config = boxes.cli.user_home / "ssh_config"
+    config.write_text(config.read_text() + "Host far\n  ProxyCommand sh -c 'sleep 4; exit 1'\n")
+    began = time.monotonic()
+    boxes("create", "foo@far", "--no-connect", "--", "true").fails(5, "the way to it", "ssh far")
+    assert time.monotonic() - began < 20
 
 
 def test_a_line_that_died_while_we_slept_is_made_anew(boxes: Boxes) -> None:

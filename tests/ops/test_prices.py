@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -143,6 +144,25 @@ def test_a_named_pipe_in_place_of_a_file_does_not_delay_the_limit(
     assert subprocess.run(argv, capture_output=True, timeout=30).stderr == b""
     said = (tmp_path / "over.l").read_text()
     assert said == '"over its limit of 1 tokens (100 used)"\n'
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
+def test_a_limit_holds_though_nothing_can_be_written(launcher: int, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=20", "mngr-test", str(small)]
+    subprocess.run(mount, check=True)
+    try:
+        text = watching(small, "gpt-5 1 0 0 0\n", max_tokens=9)
+        with subprocess.Popen(["sh", "-c", text, "sh", str(launcher)]) as process:
+            until((small / "metered").exists, timeout=30)
+            with contextlib.suppress(OSError):
+                for number in range(20):
+                    (small / str(number)).touch()
+            (small / "used").write_text("gpt-5 100 0 0 0\n")
+            assert process.wait(timeout=30) == 0
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 @pytest.mark.parametrize("name", ["prices", "limits", "watcher"])

@@ -39,11 +39,13 @@ OPTIONS = (
     *("-o", "ControlMaster=auto", "-o", "ControlPersist=300"),
     *("-o", "StrictHostKeyChecking=yes", "-o", "LogLevel=ERROR"),
     *("-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "ClearAllForwardings=yes"),
+    *("-o", "RemoteCommand=none"),
 )
 
 TRIES = 8
 SILENCE = 5.0
-"""Seconds for which a connection that timed out is not tried again by the same process."""
+"""Seconds for which a connection that timed out is not tried again by the same process, and after
+which one that was closed early is not tried again: a jump host may be down."""
 
 HELLO = 'printf "%s\\n%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)" "${SHELL##*/}"'
 POSIX = frozenset("sh ash bash dash ksh mksh zsh".split())
@@ -141,10 +143,13 @@ class SshHost(RemoteHost):
         """Run a command; retry if sshd was overloaded, since then nothing has started."""
         if time.monotonic() < self._silent_until:
             raise Unreachable(self._silence, f"test it with `ssh {self.ref.name}`")
+        began = time.monotonic()
         for number in range(1, TRIES):
             try:
                 return super().run(argv, input=input, timeout=timeout, sink=sink)
             except Crowded:
+                if time.monotonic() - began > SILENCE:
+                    raise
                 time.sleep(number * 0.1 + os.urandom(1)[0] / 500)
         return super().run(argv, input=input, timeout=timeout, sink=sink)
 
@@ -208,7 +213,8 @@ class SshHost(RemoteHost):
             hint = f"trust it with `mngr host trust {name}`"
             return UnknownKey(f"the key of host {name} is not known yet", hint)
         if "kex_exchange_identification" in told:
-            return Crowded(f"host {name} rejected the connection", f"test it with `ssh {name}`")
+            told = f"host {name}, or the way to it, closed the connection before the login"
+            return Crowded(told, f"test it with `ssh {name}`")
         if "Permission denied" in told:
             refused = told.strip().splitlines()[-1].strip()
             return Unreachable(
@@ -282,8 +288,9 @@ def resolves(name: str, config: str) -> bool:
     words = ["ssh", *(["-F", config] if config else []), "-G", name]
     told = spawn.run(words, timeout=10).stdout.decode("utf-8", "replace")
     target = dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
-    said = target.get("hostname", name) != name or "proxyjump" in target or "." in name
-    return said or _on_the_network(name)
+    reached = {"proxyjump", "proxycommand"} & target.keys()
+    said = target.get("hostname", name) != name or reached or "." in name
+    return bool(said) or _on_the_network(name)
 
 
 def _on_the_network(name: str) -> bool:

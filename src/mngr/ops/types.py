@@ -98,10 +98,12 @@ def installed(host: Host, programs: Iterable[str]) -> set[str]:
     return set(done.stdout.decode("utf-8", "replace").splitlines())
 
 
-# Succeed if the program $1 can be run with the PATH $2, or with the host's own PATH. A path that is
+# Print what mngr requires and the host lacks: without tar, not even the error could be read. Then
+# succeed if the program $1 can be run with the PATH $2, or with the host's own PATH. A path that is
 # relative to the work directory, which does not exist yet, counts as found. `command -v` would also
 # find keywords of the shell.
 LOOK = r"""
+for each in git tar tmux; do command -v "$each" > /dev/null || printf '%s\n' "$each"; done
 case $1 in /*) [ -f "$1" ] && [ -x "$1" ]; exit ;; */*) exit 0 ;; esac
 set -f; IFS=: relative=
 for each in ${2:-$PATH}; do
@@ -125,7 +127,11 @@ def require_program(host: Host, kind: AgentType, program: str, path: str) -> Non
 
 def _can_run(host: Host, program: str, path: str) -> bool:
     if not host.capabilities.shares_files:
-        return host.run(["sh", "-c", LOOK, "mngr", program, path], timeout=30).code != 1
+        done = host.run(["sh", "-c", LOOK, "mngr", program, path], timeout=30)
+        if missing := done.stdout.decode("utf-8", "replace").split():
+            told = f"{missing[0]} is not installed on {host.ref.name}"
+            raise MissingProgram(told, f"see `mngr doctor --host {host.ref.name}`")
+        return done.code != 1
     # The local check starts no process, since it runs in every create.
     if "/" in program and not program.startswith("/"):
         return True

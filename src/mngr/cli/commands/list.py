@@ -126,8 +126,8 @@ def _for_people(
     api: Mngr, found: Sequence[Agent], table: Sequence[Row], with_changes: bool
 ) -> list[Row]:
     """Return the cells of the default table."""
-    agents = {agent.id: agent for agent in found}
-    shown = [agents[str(row["id"])] for row in table]
+    agents = {agent.place: agent for agent in found}
+    shown = [agents[str(select(row, "host.id")), str(row["id"])] for row in table]
     changed: Sequence[Changes | None] = ()
     if with_changes:
         changed = api.changes(shown)

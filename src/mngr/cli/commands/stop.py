@@ -85,7 +85,7 @@ def run(args: Namespace) -> int:
     after = chosen if args.dry_run else api.list([agent.id for agent in chosen])
 
     def stop(agent: Agent) -> Agent:
-        now = next((each for each in after if each.id == agent.id), None)
+        now = next((each for each in after if each.place == agent.place), None)
         if now is None:
             raise NotFound("it was destroyed in the meantime", "see `mngr restore --list`")
         if not args.dry_run:

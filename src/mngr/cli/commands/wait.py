@@ -107,8 +107,8 @@ def _split(args: Namespace) -> list[State]:
 
 
 def _missing(chosen: Sequence[Agent], reached: Sequence[Agent]) -> list[Agent]:
-    there = {agent.id for agent in reached}
-    return [agent for agent in chosen if agent.id not in there]
+    there = {agent.place for agent in reached}
+    return [agent for agent in chosen if agent.place not in there]
 
 
 def _report(args: Namespace, reached: Sequence[Agent]) -> None:

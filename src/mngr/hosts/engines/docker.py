@@ -7,12 +7,17 @@ import os
 import re
 
 from mngr.errors import MngrError
+from mngr.hosts import ledger
 from mngr.hosts.base import Capabilities, HostRequest, Lease
 from mngr.hosts.engines import engine as engines
 from mngr.hosts.engines import holding
 from mngr.hosts.engines.engine import TAG, Engine
 from mngr.hosts.ledger import HostNote
 from mngr.model.completed import Completed
+
+VOLUMES = "{{range .Mounts}}{{.Name}} {{.Destination}}\n{{end}}"
+UNNAMED = re.compile("[0-9a-f]{64}")
+"""The name that Docker gives to a volume, for instance for each VOLUME of a Dockerfile."""
 
 BUILD = 3600.0
 """Seconds that building an image may take."""
@@ -83,21 +88,35 @@ class DockerProvider(Engine):
             raise MngrError(f"docker: {done.complaint}")
 
     def start(self, handle: str) -> None:
-        self.tell("start", handle, timeout=120)
+        if self.ask("unpause", handle).code:  # it fails for a container that is not paused
+            self.tell("start", handle, timeout=120)
 
     def stop(self, handle: str) -> None:
         self.tell("stop", "-t", "10", handle, timeout=120)
 
     def snapshot(self, handle: str, name: str) -> str:
+        self._check_volumes(handle)
         self.tell("commit", handle, name, timeout=BUILD)
         return name
 
+    def _check_volumes(self, handle: str) -> None:
+        """Raise if no image has the agents' files, which `remove` would delete."""
+        notes = ledger.known(self.controller, self.name)
+        home = next((note.home for note in notes if note.handle == handle), "")
+        told = self.tell("inspect", "-f", VOLUMES, handle).splitlines()
+        for name, _, folder in (line.partition(" ") for line in told):
+            if UNNAMED.fullmatch(name) and f"{home}/".startswith(f"{folder.rstrip('/')}/"):
+                raise MngrError(
+                    f"docker: the agents' files are on a volume without a name ({folder}), which "
+                    "is in no image and ends with the container",
+                    "pull their work and destroy them before the host",
+                )
+
     def complaint(self, done: Completed) -> str:
-        """Return the error without Docker's final line about where to read more."""
+        """Return the error without Docker's final lines, which only repeat or refer to others."""
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        told = [
-            line for line in lines if line and not line.startswith(("See '", "Run '", "Usage:"))
-        ]
+        final = ("See '", "Run '", "Usage:", "Error: failed to start")
+        told = [line for line in lines if line and not line.startswith(final)]
         return told[-1].removeprefix("docker: ") if told else done.complaint
 
     def leases(self) -> list[Lease]:

@@ -16,10 +16,10 @@ id=$1 lifetime=$2 idle=$3 home=${4:-${MNGR_HOST_DIR:-$HOME/.mngr}} serve=${5:-} 
 case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
 umask 077
 mkdir -p "$home" || exit 1
-began=$home/.began.$id seen=$home/.seen.$id
-[ -s "$began" ] || date +%s > "$began"
-read -r start < "$began"
+began=$home/.began.$id seen=$home/.seen.$id next=$home/.seen.$id.next
 active=$(date +%s)
+[ -s "$began" ] || echo "$active" > "$began"
+read -r start < "$began" || start=$active
 ours() { tmux -u -S "$socket" "$@" 2> /dev/null; }
 finish() {
   trap '' TERM INT
@@ -41,14 +41,16 @@ find_socket() {
       start-server ';' set -g exit-empty off
   }
 }
+# Two files take turns, because a full disk has no place for another one.
 look() {
-  : > "$seen.new"
-  [ -z "$(find "$home/agents" -newer "$seen" 2> /dev/null | head -n 1)" ] || active=$now
-  mv -f "$seen.new" "$seen"
+  if touch "$next" 2> /dev/null; then
+    [ -z "$(find "$home/agents" -newer "$seen" 2> /dev/null | head -n 1)" ] || active=$now
+    last=$seen seen=$next next=$last
+  fi
   last=$(ours list-panes -a -F '#{window_activity}' | sort -n | tail -n 1)
   [ "${last:-0}" -le "$active" ] || active=$last
 }
-: > "$seen"
+touch "$seen" "$next"
 nap=15
 for each in "$lifetime" "$idle"; do
   [ "$each" -eq 0 ] || [ "$each" -gt 150 ] || nap=1

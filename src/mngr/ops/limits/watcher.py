@@ -166,7 +166,8 @@ while sleep 1; do
   # Some shells compare only whole seconds, so check again after a change.
   if changed; then look=1 again=1; else look=$again again=0; fi
   [ "$look" = 1 ] || continue
-  rm -f ".metered.$$"; : > ".metered.$$" && mv -f ".metered.$$" metered
+  # Not without the subshell: some shells exit if `:` cannot write, as on a full disk.
+  rm -f ".metered.$$"; (: > ".metered.$$") 2> /dev/null && mv -f ".metered.$$" metered
   cause=$(excess)
   [ -z "$cause" ] || end_with "$cause"
 done

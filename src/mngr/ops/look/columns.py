@@ -49,11 +49,11 @@ def _work(agents: Sequence[Agent], names: Collection[str]) -> Sequence[dict[str,
     asked = [name for name in GIT if name in names]
     if not asked:
         return ()
-    rows: dict[str, dict[str, Json]] = {}
+    rows: dict[tuple[str, str], dict[str, Json]] = {}
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
         for found in pool.map(lambda batch: _rows(batch, asked), _batches(agents)):
             rows.update(found)
-    return [rows.get(agent.id, {}) for agent in agents]
+    return [rows.get(agent.place, {}) for agent in agents]
 
 
 def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
@@ -69,7 +69,7 @@ def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
     ]
 
 
-def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, Json]]:
+def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[tuple[str, str], dict[str, Json]]:
     host, record = batch[0].host, batch[0].record
     near = host.capabilities.shares_files
     # A worktree has the commits of its source; a clone may lack the newest ones.
@@ -84,7 +84,7 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, J
     if upstream:
         found = [_behind(each, one, upstream) for each, one in zip(batch, found, strict=True)]
     return {
-        agent.id: {name: getattr(one, name) for name in names}
+        agent.place: {name: getattr(one, name) for name in names}
         for agent, one in zip(batch, found, strict=True)
     }
 

@@ -36,6 +36,11 @@ class Agent(Struct):
         return self.evidence.id
 
     @property
+    def place(self) -> tuple[str, str]:
+        """Return the ids of its host and of itself: a host made from an image has copies."""
+        return self.host.ref.id, self.id
+
+    @property
     def name(self) -> str:
         return self.evidence.record.name if self.evidence.record else self.evidence.id
 
@@ -262,12 +267,12 @@ def find(targets: Sequence[str], pool: Sequence[Agent]) -> tuple[list[Agent], li
     for agent in pool:
         for word in {agent.id, agent.name}:
             called.setdefault(word, []).append(agent)
-    chosen: dict[str, Agent] = {}
+    chosen: dict[tuple[str, str], Agent] = {}
     failures: list[MngrError] = []
     for target in targets:
         try:
             agent = one(called.get(target, pool), target)
-            chosen[agent.id] = agent
+            chosen[agent.place] = agent
         except MngrError as error:
             failures.append(error)
     return list(chosen.values()), failures
@@ -293,7 +298,11 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
         listed = ", ".join(
             f"{a.name}@{a.host.ref.name}.{a.host.ref.provider} ({a.id})" for a in matches
         )
-        raise Ambiguous(f"{target!r} is ambiguous: {listed}", "name its host or use its id")
+        hint = "name its host or use its id"
+        last = matches[-1].host
+        if matches[0].id == matches[-1].id and not last.capabilities.new_hosts:
+            hint = f"if both hosts are one machine, run `mngr host forget {last.ref.name}`"
+        raise Ambiguous(f"{target!r} is ambiguous: {listed}", hint)
     hint = suggestion(target, [agent.name for agent in everything], "see `mngr list`")
     raise NotFound(f"no agent {target!r}", hint)
 
@@ -319,7 +328,9 @@ def refreshed(world: World, agent: Agent, reading: HostReading | None = None) ->
     for evidence in reading.agents:
         return _judged(world, agent.host, reading, evidence)
     if reading.stopped:
-        hint = f"start it with `mngr host start {agent.host.ref.name}`"
+        restarts = agent.host.capabilities.restarts
+        told = "start it with `mngr host start" if restarts else "remove it with `mngr host destroy"
+        hint = f"{told} {agent.host.ref.name}`"
         raise Unreachable(reading.error, hint)
     raise NotFound(
         f"{agent.name} is gone", "it was destroyed in the meantime; see `mngr restore --list`"

@@ -60,12 +60,13 @@ def _waited(
     timeout: float | None,
 ) -> list[Agent]:
     deadline = None if timeout is None else time.monotonic() + timeout
-    wanted = [agent.id for agent in targets]
+    wanted = [agent.place for agent in targets]
     keeper = Keeper(world)
     since: dict[str, float] = {}
     while True:
-        now = {agent.id: agent for agent in looks.look(world)}
-        now |= {a.id: a for a in targets if a.id not in now and a.host.ref.id in world.silent}
+        now = {agent.place: agent for agent in looks.look(world)}
+        silent = [agent for agent in targets if agent.host.ref.id in world.silent]
+        now |= {agent.place: agent for agent in silent if agent.place not in now}
         keeper.look(now.values())
         reached = [now[each] for each in wanted if each in now and now[each].state in states]
         if any_one and reached:
@@ -189,14 +190,14 @@ def observe(
 
 
 def _observed(world: World, looks: Looks, discovery_only: bool) -> Iterator[dict[str, Json]]:
-    known: dict[str, Agent] | None = None
+    known: dict[tuple[str, str], Agent] | None = None
     keeper = Keeper(world)
     asked = time.monotonic()
     while True:
         if time.monotonic() - asked > DISCOVERY:
             looks.cover(world.hosts_now())
             asked = time.monotonic()
-        current = {agent.id: agent for agent in looks.look(world)}
+        current = {agent.place: agent for agent in looks.look(world)}
         keeper.look(current.values())
         if known is None:
             yield events.event("observing", "observe", agents=len(current))
@@ -206,10 +207,12 @@ def _observed(world: World, looks: Looks, discovery_only: bool) -> Iterator[dict
 
 
 def changes(
-    before: dict[str, Agent], after: dict[str, Agent], discovery_only: bool = False
+    before: dict[tuple[str, str], Agent],
+    after: dict[tuple[str, str], Agent],
+    discovery_only: bool = False,
 ) -> Iterator[dict[str, Json]]:
-    for id, agent in after.items():
-        old = before.get(id)
+    for place, agent in after.items():
+        old = before.get(place)
         if old is None:
             yield events.event("agent_discovered", "observe", agent=agent.to_json())
         elif not discovery_only and (old.state, old.verdict.reason, old.name) != (
@@ -224,6 +227,6 @@ def changes(
                 new_state=str(agent.state),
                 agent=agent.to_json(),
             )
-    for id, agent in before.items():
-        if id not in after:
-            yield events.event("agent_gone", "observe", agent_id=id, agent_name=agent.name)
+    for place, agent in before.items():
+        if place not in after:
+            yield events.event("agent_gone", "observe", agent_id=agent.id, agent_name=agent.name)

@@ -49,7 +49,7 @@ def request(
         address=full,
         type=record.type,
         args=record.argv,
-        source=agent.id,
+        source=f"{agent.name}@{agent.host.ref.name}.{agent.host.ref.provider}",
         base_commit=record.base_commit,
         transfer=_transfer(record, host),
         branch=_branch(record),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from mngr.errors import MngrError, UsageError
+from mngr.errors import Ambiguous, MngrError, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare
@@ -73,6 +73,8 @@ def _agent(world: World, text: str) -> Agent:
     try:
         parse_address(text)
         return one(agents(world), text)
+    except Ambiguous:
+        raise
     except MngrError:
         raise UsageError(
             f"--from: {text!r} is not a directory, an agent, a snapshot or a git URL"
