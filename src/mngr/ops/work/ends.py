@@ -55,20 +55,17 @@ class Ends(Struct):
 def ends(agent: Agent, home: Callable[[], Home], branch: str = "") -> Ends:
     """Return both ends, with `home` found beside the other; raise if the agent has no commits."""
     work = transport.theirs(agent.host, agent.record)
-    found: list[tuple[Home, str | None]] = []
 
-    def look() -> None:
+    def look() -> tuple[Home, str | None]:
         here = home()
-        known = git.commit_of(here.repo, f"refs/heads/{branch}") if branch else None
-        found.append((here, known))
+        return here, git.commit_of(here.repo, f"refs/heads/{branch}") if branch else None
 
-    standing = spawn.beside(lambda: git.checkout(work), look)
+    standing, (here, known) = spawn.both(lambda: git.checkout(work), look)
     if standing is None or not standing.head:
         why = "has no commits" if standing else "is not a git repository, or gone"
         raise UsageError(
             f"the work directory of {agent.name} {why}", "name a PATH in it to copy files"
         )
-    [(here, known)] = found
     return Ends(
         agent=agent,
         work=work,
