@@ -134,8 +134,7 @@ def move(
     with Lock(world.home, "repo", path):
         argv = ["sh", "-c", _script(host, repo, look), "mngr", host.home, *words]
         done = host.run(argv, timeout=600 + len(mine))
-        if done.code:
-            raise MngrError(f"host {host.ref.name}: {done.complaint}")
+        done.raise_if_failed(f"host {host.ref.name}")
         lines = [line.partition(" ") for line in os.fsdecode(done.stdout).splitlines()]
         names = {each.id: each.record.name for each in mine}
         failures = {id: problem(names[id], what) for id, _, what in lines if what}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError, NotFound, UsageError
+from mngr.errors import NotFound, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare, Way
@@ -119,8 +119,7 @@ def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -
     way = transport.to_agent(agent.host, transport.theirs(agent.host, agent.record))
     into = transport.through_door(world.home, repo)
     done = exchange.fetch_theirs(into, way, [f"+{remote}:{local}"])
-    if done.code:
-        raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
+    done.raise_if_failed(f"{remote} of {agent.name} could not be fetched")
 
 
 def bring(world: World, between: Ends, commit: str, ref: str) -> None:

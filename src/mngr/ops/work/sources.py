@@ -138,8 +138,7 @@ def from_url(world: World, url: str) -> Source:
 def _refresh(repo: Repo, url: str) -> None:
     refspecs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     done = exchange.fetch(repo, url, refspecs)
-    if done.code:
-        raise MngrError(f"{url} could not be fetched: {done.complaint}")
+    done.raise_if_failed(f"{url} could not be fetched")
 
 
 def _fetched(path: str) -> float:
