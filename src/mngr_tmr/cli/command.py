@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from mngr.cli.app.options import Option
 from mngr.cli.app.options import count as whole
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
@@ -33,15 +34,6 @@ VERBS: dict[str, Verb] = {
     "cancel": steering.cancel,
     "rm": removing.rm,
 }
-
-USES: dict[str, tuple[str, ...]] = {
-    "resume": ("yes", "pr"),
-    "integrate": ("pr", "include_flagged"),
-    "report": ("out",),
-    "retune": steering.TUNABLE,
-    "rm": ("undo",),
-}
-"""The options of each verb besides --name and the common ones; `run` has all that are left."""
 
 
 def configure(parser: Parser) -> None:
@@ -173,18 +165,21 @@ def run(args: Namespace) -> int:
 
 def _refuse_options(args: Namespace, verb: str) -> None:
     for option in args.parser.given(args):
-        if not _takes(verb, option.dest):
-            takers = [f"`mngr tmr {each}`" for each in VERBS if _takes(each, option.dest)]
+        if not _takes(verb, option):
+            takers = [f"`mngr tmr {each}`" for each in VERBS if _takes(each, option)]
             told = f"`mngr tmr {verb}` does not take {option.option_strings[-1]}"
             raise UsageError(told, f"it is an option of {' and '.join(takers)}")
     if args.rest and verb != "run":
         raise UsageError(f"`mngr tmr {verb}` takes no arguments for pytest", "`mngr tmr run` does")
 
 
-def _takes(verb: str, option: str) -> bool:
+def _takes(verb: str, option: Option) -> bool:
+    """Return whether a verb has an option; `run` has all but those of `report` and `rm`."""
+    if option.dest == "name":
+        return True
     if verb == "run":
-        return option not in (*USES["report"], *USES["rm"])
-    return option == "name" or option in USES.get(verb, ())
+        return not (_takes("report", option) or _takes("rm", option))
+    return not {*option.option_strings}.isdisjoint(SCREENS[verb][2])
 
 
 def _suggestion(verb: str) -> str:

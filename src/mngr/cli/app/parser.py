@@ -97,6 +97,15 @@ class Parser(Group):
         own = [each for group in self.groups for each in group.options]
         return [each for each in own if getattr(args, each.dest) != start[each.dest]]
 
+    def require_own(self, args: Namespace, verb: str, hint: str = "") -> None:
+        """Raise UsageError for an option that `verbs` has only for other verbs."""
+        for option in self.given(args):
+            names = {*option.option_strings}
+            takers = [each for each, (_, _, own) in self.verbs.items() if names & {*own}]
+            if takers and verb not in takers:
+                of = f"`{self.prog} {' or '.join(takers)}`"
+                raise UsageError(f"{option.label} is an option of {of}", hint)
+
     def layer(self, values: dict[str, object]) -> None:
         """Set defaults below the command line: repeatable options add up, others replace."""
         self.base = overlay(self.base, values)

@@ -27,7 +27,9 @@ SCREENS = {
     "create": (
         "NAME",
         "create a host with a provider",
-        "--provider --build-arg --start-arg --max-age --idle-timeout --dry-run".split(),
+        (
+            "--provider --build-arg --start-arg --max-age --idle-timeout --host-label --dry-run"
+        ).split(),
     ),
     "start": ("HOST...", "start hosts, and the agents that ran on them", ["--dry-run"]),
     "stop": ("HOST...", "stop hosts and their agents", ["--dry-run"]),
@@ -41,22 +43,11 @@ SCREENS = {
     "trust": (
         "HOST",
         "show an ssh host's key fingerprint, and pin the key",
-        ["--fingerprint", "--replace", "--dry-run", "--yes"],
+        ["--fingerprint", "--replace", "--force", "--dry-run", "--yes"],
     ),
     "forget": ("HOST", "remove an ssh host from the list", ["--force", "--dry-run"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
-
-ONLY = {
-    "provider": ("create", "audit"),
-    **dict.fromkeys(("build_arg", "start_arg", "max_age", "idle_timeout"), ("create",)),
-    "host_label": ("create",),
-    "force": ("destroy", "audit", "trust", "forget"),
-    "end": ("audit",),
-    "fingerprint": ("trust",),
-    "replace": ("trust",),
-}
-"""Options that only some verbs have."""
 
 COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 
@@ -85,12 +76,8 @@ homes; `forget`: hosts that mngr created)"
 
 
 def run(args: Namespace) -> int:
-    for option in args.parser.given(args):
-        verbs = ONLY.get(option.dest, (args.verb,))
-        if args.verb not in verbs:
-            name = option.dest.replace("_", "-")
-            hint = "to filter hosts, use `mngr list --hosts`" if args.verb == "list" else ""
-            raise UsageError(f"--{name} is an option of `mngr host {' or '.join(verbs)}`", hint)
+    hint = "to filter hosts, use `mngr list --hosts`" if args.verb == "list" else ""
+    args.parser.require_own(args, args.verb, hint)
     if args.names and not SCREENS[args.verb][0]:
         raise UsageError(f"`mngr host {args.verb}` takes no host name", "leave it out")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
