@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 from mngr.cli.app.options import Option
 from mngr.cli.app.options import count as whole
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
-from mngr.cli.commands.limit_values import tokens
+from mngr.cli.commands.limit_values import dollars, tokens
 from mngr.errors import UsageError, nearest
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import quote
@@ -19,6 +20,8 @@ from mngr_tmr.run import runs
 from mngr_tmr.run.selecting import CHOICES
 
 Verb = Callable[[Namespace], int]
+
+_natural = partial(whole, most=1000)
 
 VERBS: dict[str, Verb] = {
     "run": working.run,
@@ -116,11 +119,11 @@ def _agents(parser: Parser) -> None:
 def _limits(parser: Parser) -> None:
     title = "Limits"
     add = parser.add_argument_group(title).add_argument
-    add("--max-cost", type=_money, metavar="DOLLARS", help="cost budget of the run")
+    add("--max-cost", type=dollars, metavar="DOLLARS", help="cost budget of the run")
     add("--max-tokens", type=tokens, metavar="N", help="token budget of the run")
     add("--max-time", type=parse_duration, metavar="DURATION", help="time limit of the run")
     add("--max-launches", type=count, metavar="N", help="maximum number of agents")
-    add("--agent-max-cost", type=_money, metavar="DOLLARS", help="cost budget of each agent")
+    add("--agent-max-cost", type=dollars, metavar="DOLLARS", help="cost budget of each agent")
     add("--agent-max-tokens", type=tokens, metavar="N", help="token budget of each agent")
     help = "time limit of each agent (default 30m)"
     add("--agent-timeout", type=parse_duration, metavar="DURATION", help=help)
@@ -138,20 +141,6 @@ def _end(parser: Parser) -> None:
     add("--pr", action="store_true", help="push the branch and open a pull request with gh")
     add("--undo", action="store_true", help="`rm`: restore a removed run")
     add("--out", default="", metavar="DIR", help="`report`: directory for the pages")
-
-
-def _money(text: str) -> float:
-    try:
-        value = float(text.removeprefix("$"))
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e9:
-        raise UsageError(f"{text[:40]!r} is not an amount of money")
-    return value
-
-
-def _natural(text: str) -> int:
-    return 0 if text == "0" else count(text)
 
 
 def run(args: Namespace) -> int:

@@ -155,8 +155,9 @@ def _ask(args: Namespace, api: Mngr, host: Host) -> None:
     names = [agent.name for agent in api.agents_of_host(host.ref.id)]
     if not names or args.force or not api.makes_hosts(host.ref.provider):
         return
-    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    reason = f"host {host.ref.name} has agents: {listed}"
+    from mngr.api import summary
+
+    reason = f"host {host.ref.name} has agents: {summary(names)}"
     otherwise = "use --force to destroy it with them"
     if not confirm(args, "Destroy the host and its agents?", reason=reason, otherwise=otherwise):
         raise Refused(f"host {host.ref.name} was kept")
