@@ -55,7 +55,7 @@ COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 def configure(parser: Parser) -> None:
     parser.description, parser.verbs = DESCRIPTION, SCREENS
     add = parser.add_argument
-    add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
+    add("verb", choices=tuple(SCREENS), metavar="VERB", help=", ".join(SCREENS))
     add("names", nargs="*", metavar="HOST", help="names of hosts")
     add("--provider", default="", help="provider of the host", completes="provider")
     add_host_options(parser)
@@ -111,9 +111,12 @@ def _each(args: Namespace, api: Mngr) -> int:
     """Act on every named host and print the sentence about it."""
     if not args.names:
         raise UsageError(f"no host to {args.verb} given", "see `mngr host list`")
+    hosts = [api.host(name) for name in args.names]
+    for host in hosts if args.verb == "forget" else ():
+        host_trust.require_forgettable(args, host)  # before any of them is forgotten
     done: list[Row] = []
     failures: list[MngrError] = []
-    for host in [api.host(name) for name in args.names]:
+    for host in hosts:
         try:
             would = f"Would {args.verb} host {host.ref.name}."
             told = would if args.dry_run else _ACTS[args.verb](args, api, host)
@@ -185,11 +188,11 @@ def _audit(args: Namespace, api: Mngr) -> int:
 
 
 _ACTS = {"start": _start, "stop": _stop, "snapshot": _snapshot, "destroy": _destroy}
+_ACTS["forget"] = host_trust.forget
 _VERBS = {
     "list": list_hosts.show_all,
     "create": _create,
-    **dict.fromkeys(_ACTS, _each),
     "audit": _audit,
     "trust": host_trust.run,
-    "forget": host_trust.forget,
+    **dict.fromkeys(_ACTS, _each),
 }
