@@ -17,17 +17,6 @@ from mngr_tutorial.checking import CheckResult, check, show_problems
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tutorial.project import Project, find_project
 
-# Options that only some verbs have.
-ONLY: dict[str, tuple[str, ...]] = {
-    "no_results": ("check",),
-    "user": ("install-commands",),
-    "force": ("install-commands",),
-    "line": ("fill", "sync"),
-    "type": ("fill", "sync"),
-    "agent_arg": ("fill", "sync"),
-    "yes_if_passing": ("fill",),
-}
-
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
@@ -70,11 +59,7 @@ def _line(text: str) -> int:
 
 
 def run(args: Namespace) -> int:
-    given = [option.dest for option in args.parser.given(args)]
-    for option, verbs in ONLY.items():
-        if option in given and args.verb not in verbs:
-            name = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{name} is an option of `mngr tutorial {' or '.join(verbs)}`")
+    args.parser.require_own(args, args.verb)
     return _VERBS[args.verb](args, find_project(Path(os.getcwd()), args.tests))
 
 
@@ -151,7 +136,7 @@ def _sync(args: Namespace, project: Project) -> int:
 _VERBS: dict[str, Callable[[Namespace, Project], int]] = {
     "check": _check,
     "scaffold": _scaffold,
-    "sync": _sync,
     "fill": _fill,
+    "sync": _sync,
     "install-commands": _install,
 }

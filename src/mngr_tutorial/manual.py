@@ -32,20 +32,22 @@ misleading.
 SCREENS = {
     "check": ("", "compare the tutorial with its tests", ["--tests", "--no-results"]),
     "scaffold": ("", "write a simple test for each block without a test", ["--tests", "--dry-run"]),
+    "fill": (
+        "",
+        "let an agent propose commands for comments",
+        (
+            "--tests --type --agent-arg --timeout --block-timeout --line --yes-if-passing --dry-run"
+        ).split(),
+    ),
     "sync": (
         "",
         "let an agent write and repair the tests",
         "--tests --type --agent-arg --timeout --block-timeout --line --dry-run".split(),
     ),
-    "fill": (
-        "",
-        "let an agent propose commands for comments",
-        "--type --agent-arg --timeout --block-timeout --line --yes-if-passing --dry-run".split(),
-    ),
     "install-commands": (
         "",
         "write the instructions of `sync` as a Claude Code command",
-        ["--user", "--force", "--dry-run"],
+        ["--tests", "--user", "--force", "--dry-run"],
     ),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from textwrap import indent
 
 from mngr.errors import MngrError
 from mngr_e2e.blocks import Block
@@ -44,16 +45,13 @@ def load(name: str) -> Prompt:
 
 def quoted(blocks: list[Block]) -> str:
     """Return the blocks as Markdown, each with its line in the tutorial."""
-    parts = [f"Line {block.line}{_section(block)}:\n\n{_indented(block.text)}" for block in blocks]
-    return "\n\n".join(parts)
+    heads = [f"Line {block.line}{_section(block)}:" for block in blocks]
+    texts = [indent(block.text, "    ") for block in blocks]
+    return "\n\n".join(f"{head}\n\n{text}" for head, text in zip(heads, texts, strict=True))
 
 
 def _section(block: Block) -> str:
     return f", in the section “{block.section}”" if block.section else ""
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
 
 
 def test_places(project: Project) -> str:

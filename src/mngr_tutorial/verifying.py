@@ -91,13 +91,9 @@ def _outside(world: Throwaway, project: Project, copy: Path, base: str, head: st
         raise MngrError(f"cannot compare {base[:12]} with {head[:12]}: {world.output(done)}")
     places = [(copy / project.inside / project.named(place)) for place in project.tests]
     changed = [copy / name for name in done.stdout.split("\0") if name]
-    odd = [path for path in changed if not any(_is_in(path, place) for place in places)]
+    odd = [path for path in changed if not any(map(path.is_relative_to, places))]
     told = "changed outside the tests"
     return [Problem("outside", str(path.relative_to(copy)), 1, told) for path in odd]
-
-
-def _is_in(path: Path, place: Path) -> bool:
-    return path == place or path.is_relative_to(place)
 
 
 def _cited(theirs: Project, copy: Path) -> list[Citation]:

@@ -85,8 +85,7 @@ def make_mirror(run: Runner, path: str, home: str, commit: str) -> None:
     kind = "sha256" if len(commit) == 64 else "sha1"
     script = ["sh", "-c", INIT, "mngr", path, home, kind]
     done = run(script, input=MIRROR, timeout=60)
-    if done.code:
-        raise GitError(f"the mirror {path} could not be created: {done.complaint}")
+    done.raise_if_failed(f"the mirror {path} could not be created", GitError)
 
 
 def has_commit(repo: Repo, commit: str) -> bool:
@@ -220,8 +219,7 @@ class Lent(Struct):
 def check_out(work: Repo, commit: str, branch: str) -> None:
     """Check out the files of `commit`, on the branch, or detached."""
     done = work.run(checking_out(work, commit, branch), timeout=LONG)
-    if done.code:
-        raise GitError(f"{commit[:12]} could not be checked out in {work.path}: {done.complaint}")
+    done.raise_if_failed(f"{commit[:12]} could not be checked out in {work.path}", GitError)
 
 
 def checking_out(work: Repo, commit: str, branch: str) -> list[str]:

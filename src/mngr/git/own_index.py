@@ -133,8 +133,7 @@ class Difference(Struct):
 def fill(work: Stranger) -> None:
     """Copy the agent's index to the index of `work`."""
     done = work.visit(FUNCTIONS + "copy_index")
-    if done.code:
-        raise GitError(f"the index of {work.path} could not be copied: {done.complaint}")
+    done.raise_if_failed(f"the index of {work.path} could not be copied", GitError)
 
 
 def take(work: Stranger) -> TakenTree:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Sink: TypeAlias = Callable[[int, bytes], None]
     T = TypeVar("T")
+    U = TypeVar("U")
 
     class Running(Protocol):
         """A program that was started."""
@@ -58,6 +59,13 @@ def beside(main: Callable[[], T], work: Callable[[], object]) -> T:
         return result
     finally:
         _idle.pop(get_ident(), None)
+
+
+def both(main: Callable[[], T], work: Callable[[], U]) -> tuple[T, U]:
+    """Call both as `beside` does, and return both results."""
+    done: list[U] = []
+    result = beside(main, lambda: done.append(work()))
+    return result, done[0]
 
 
 def _work() -> None:

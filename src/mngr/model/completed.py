@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mngr.errors import MngrError
 from mngr.model.struct import Struct
 
 
@@ -17,3 +18,8 @@ class Completed(Struct):
         """Return the last line of stderr, which in most programs is the error."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else f"exit code {self.code}"
+
+    def raise_if_failed(self, what: str, kind: type[MngrError] = MngrError) -> None:
+        """Raise an error with what could not be done and why, unless the exit code is 0."""
+        if self.code:
+            raise kind(f"{what}: {self.complaint}")

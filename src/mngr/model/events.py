@@ -45,6 +45,11 @@ def line(event: dict[str, Json]) -> str:
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
+def of_agent(type: str, id: str, name: str, **fields: str) -> str:
+    """Return the line of a new event of an agent."""
+    return line(event(type, agent_id=id, agent_name=name, **fields))
+
+
 def parse(lines: Iterable[bytes]) -> Iterator[dict[str, Json]]:
     """Yield every complete event; skip torn or foreign lines."""
     for raw in lines:

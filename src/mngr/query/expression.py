@@ -1,27 +1,23 @@
 """Parse a filter expression into a function that tests a row.
 
-Each part is tried on a sample row as soon as it is parsed, so that a wrong type is found before any
-row is read.
+Each part is then tried on a sample row, so that a wrong type is found before any row is read.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from functools import partial
 
 from mngr.errors import UsageError, suggestion
-from mngr.query import values
-from mngr.query.fields import Fields, select, shorten
+from mngr.query import select, shorten, values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mngr.model.struct import Json
-    from mngr.query.fields import Row
+    from mngr.query import Fields, Row
 
-    Function = Callable[[object, object], object]
     Value = Callable[[Row], object]
     Test = Callable[[Row], bool]
 
@@ -40,11 +36,10 @@ _WORDS = r"""\s*(?:
 )"""
 _DASH = 'labels["a-b"] for a key with a dash, and now - … for times'
 _QUOTES = "the same quote at both ends, and r'…' for text with a backslash"
-_RELATIONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _INSTEAD = {"=": "==", "&": "&&", "and": "&&", "|": "||", "or": "||", "not": "!"}
 _INSTEAD |= {"-": _DASH, '"': _QUOTES, "'": _QUOTES}
 # Text may be a time.
-_SAMPLES: Row = {"any": None, "bool": True, "double": 1, "int": 1, "list": (), "string": "19700101"}
+_SAMPLES: Row = {"any": None, "bool": True, "double": 1, "int": 1, "list": [], "string": "19700101"}
 
 
 def words(expression: str) -> Iterator[tuple[str, str, int]]:
@@ -64,12 +59,15 @@ class Expression:
         self.words, self.depth = words(text), 0
         self.kind, self.word, self.at = next(self.words)
         self.sample: dict[str, Json] = {}
+        self.parts: list[Value] = []
 
     def parse(self) -> Test:
-        value = self.either()
+        test = self.tested(self.either())
         if self.kind != "end":
             raise self.unexpected()
-        return self.tested(value)
+        for part in self.parts:
+            part(self.sample)
+        return test
 
     # words and errors
 
@@ -105,19 +103,16 @@ class Expression:
             parts.append(part())
         if len(parts) == 1:
             return parts[0]
-        if self.word not in ("||", ")", ""):
-            raise self.unexpected()
         return _logic([self.tested(each) for each in parts], settled=op == "||")
 
     def comparison(self) -> Value:
-        left, place, op = self.operand(), self.place(), self.take(*_RELATIONS)
+        left, place, op = self.operand(), self.place(), self.take(*values.RELATIONS)
         if not op:
             return left
         right = self.operand()
         if op in ("==", "!="):
             self.applied(place, values.require_one_kind, left, right)
-        function = values.contained if op == "in" else partial(values.compare, op)
-        return self.applied(place, function, left, right)
+        return self.applied(place, values.RELATIONS[op], left, right)
 
     def operand(self) -> Value:
         self.depth += 1
@@ -190,10 +185,7 @@ class Expression:
             raise UsageError(f"unknown function {shorten(repr(name))} {place}", hint)
         argument = self.field() if name == "has" else _constant(self.text())
         self.expect(")")
-        if name == ".matches":  # the subject of the sample may be null
-            self.applied(place, function, _constant(""), argument)
-        value = self.applied(place, function, subject or argument, argument)
-        return _constant(value(self.sample)) if name in ("timestamp", "duration") else value
+        return self.applied(place, function, subject or argument, argument)
 
     # functions of a row
 
@@ -210,10 +202,10 @@ class Expression:
             fault = f"expected true or false, found {values.kind_of(found)} in {self.where}"
             raise UsageError(fault, "compare it with something")
 
-        test(self.sample)
+        self.parts.append(test)
         return test
 
-    def applied(self, place: str, function: Function, left: Value, right: Value) -> Value:
+    def applied(self, place: str, function: values.Function, left: Value, right: Value) -> Value:
         """Return the value of a function of two values."""
 
         def value(row: Row) -> object:
@@ -225,7 +217,7 @@ class Expression:
             except RecursionError:
                 raise UsageError(f"data nested too deeply to compare {place}") from None
 
-        value(self.sample)
+        self.parts.append(value)
         return value
 
 

@@ -13,7 +13,7 @@ from operator import ge, gt, le, lt
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.events import epoch
-from mngr.query.fields import shorten
+from mngr.query import shorten
 
 MAX_TEXT = 65_536  # that matches() searches
 MAX_PATTERN = 1_000
@@ -25,36 +25,37 @@ class Timestamp(float):
     __slots__ = ()
 
 
-_KINDS = {bool: "bool", int: "number", float: "number", Timestamp: "timestamp", dict: "map"}
+Function = Callable[[object, object], object]
+
+_KINDS = {type(None): "null", bool: "bool", int: "number", float: "number"}
+_KINDS |= {Timestamp: "timestamp", list: "list", dict: "map"}
 _ORDER = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _HINT = 'write text with quotes, a number without, and a duration as duration("10m")'
 
 
 def kind_of(value: object) -> str:
-    if value is None:
-        return "null"
-    return _KINDS.get(type(value)) or ("text" if isinstance(value, str) else "list")
+    return _KINDS.get(type(value), "text")  # text may be of a class of its own, such as State
 
 
-def timestamp(text: str) -> Timestamp:
-    if (seconds := epoch(text)) is None:
-        raise UsageError(f"{shorten(repr(text))} is not a timestamp")
+def as_time(value: object) -> object:
+    """Return text as a time, as records contain it, and any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    if (seconds := epoch(value)) is None:
+        raise UsageError(f"{shorten(repr(value))} is not a timestamp")
     return Timestamp(seconds)
 
 
 def compare(op: str, left: object, right: object) -> bool:
-    """Apply `== != < <= > >=`; text next to a timestamp is a time, as records contain it."""
-    if isinstance(left, Timestamp) and isinstance(right, str):
-        right = timestamp(right)
-    elif isinstance(right, Timestamp) and isinstance(left, str):
-        left = timestamp(left)
+    """Apply `== != < <= > >=`; text next to a timestamp is a time."""
+    if isinstance(left, Timestamp) or isinstance(right, Timestamp):
+        left, right = as_time(left), as_time(right)
     if op not in _ORDER:
         return equal(left, right) is (op == "==")
     if left is None or right is None:
         return False
-    if type(left) is not type(right):
-        require_one_kind(left, right)
-    if isinstance(left, (list, tuple, dict)):
+    require_one_kind(left, right)
+    if isinstance(left, (list, dict)):
         raise UsageError(f"a {kind_of(left)} has no order")
     return bool(_ORDER[op](left, right))  # type: ignore[arg-type]  # both have an order
 
@@ -71,7 +72,7 @@ def equal(left: object, right: object) -> bool:
     """Compare as CEL does: numbers by value, true is not 1, values of other types differ."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+    if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
@@ -80,9 +81,7 @@ def equal(left: object, right: object) -> bool:
 
 def contained(item: object, container: object) -> bool:
     """Apply `in`: an element of a list, or a key of a map."""
-    if isinstance(container, dict):
-        return isinstance(item, str) and item in container
-    if container is None or isinstance(container, (list, tuple)):
+    if container is None or isinstance(container, (list, dict)):
         return any(equal(item, each) for each in container or ())
     fault = f"'in' requires a list or a map, not {kind_of(container)}"
     raise UsageError(fault, "use contains() for text")
@@ -90,19 +89,20 @@ def contained(item: object, container: object) -> bool:
 
 def minus(now: object, value: object) -> float | None:
     """Return `now - create_time`, a number of seconds, or `now - duration("2h")`, a timestamp."""
-    if isinstance(value, str):
-        value = timestamp(value)
-    if value is None or isinstance(value, Timestamp):
-        return None if value is None else float(now - value)  # type: ignore[operator]
-    if kind_of(value) != "number":
+    assert isinstance(now, Timestamp)
+    value = as_time(value)
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise UsageError(f"cannot subtract {kind_of(value)} from a timestamp")
-    return Timestamp(now - value)  # type: ignore[operator]  # it is a number
+    return float(now - value) if isinstance(value, Timestamp) else Timestamp(now - value)
 
 
 def text_test(test: Callable[[str, str], bool], value: object, text: object) -> bool:
+    """Apply a test of text, which is false for null."""
     if value is not None and not isinstance(value, str):
         raise UsageError(f"expected text, found {kind_of(value)}")
-    return value is not None and test(value, str(text))
+    return test(value or "", str(text)) and value is not None  # a bad pattern is always an error
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -127,9 +127,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise UsageError(f"bad pattern: {reason}") from None
 
 
-FUNCTIONS: dict[str, Callable[[object, object], object]] = {
+COMPARISONS = ("==", "!=", *_ORDER)
+RELATIONS: dict[str, Function] = {op: partial(compare, op) for op in COMPARISONS}
+RELATIONS["in"] = contained
+FUNCTIONS: dict[str, Function] = {
     "has": lambda field, _: field is not None,
-    "timestamp": lambda _, text: timestamp(str(text)),
+    "timestamp": lambda _, text: as_time(text),
     "duration": lambda _, text: parse_duration(str(text)),
     ".contains": partial(text_test, str.__contains__),
     ".startsWith": partial(text_test, str.startswith),

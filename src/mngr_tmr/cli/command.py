@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
+from mngr.cli.app.options import Option
 from mngr.cli.app.options import count as whole
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
-from mngr.cli.commands.limit_values import tokens
+from mngr.cli.commands.limit_values import dollars, tokens
 from mngr.errors import UsageError, nearest
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import quote
@@ -18,6 +20,8 @@ from mngr_tmr.run import runs
 from mngr_tmr.run.selecting import CHOICES
 
 Verb = Callable[[Namespace], int]
+
+_natural = partial(whole, most=1000)
 
 VERBS: dict[str, Verb] = {
     "run": working.run,
@@ -33,15 +37,6 @@ VERBS: dict[str, Verb] = {
     "cancel": steering.cancel,
     "rm": removing.rm,
 }
-
-USES: dict[str, tuple[str, ...]] = {
-    "resume": ("yes", "pr"),
-    "integrate": ("pr", "include_flagged"),
-    "report": ("out",),
-    "retune": steering.TUNABLE,
-    "rm": ("undo",),
-}
-"""The options of each verb besides --name and the common ones; `run` has all that are left."""
 
 
 def configure(parser: Parser) -> None:
@@ -124,11 +119,11 @@ def _agents(parser: Parser) -> None:
 def _limits(parser: Parser) -> None:
     title = "Limits"
     add = parser.add_argument_group(title).add_argument
-    add("--max-cost", type=_money, metavar="DOLLARS", help="cost budget of the run")
+    add("--max-cost", type=dollars, metavar="DOLLARS", help="cost budget of the run")
     add("--max-tokens", type=tokens, metavar="N", help="token budget of the run")
     add("--max-time", type=parse_duration, metavar="DURATION", help="time limit of the run")
     add("--max-launches", type=count, metavar="N", help="maximum number of agents")
-    add("--agent-max-cost", type=_money, metavar="DOLLARS", help="cost budget of each agent")
+    add("--agent-max-cost", type=dollars, metavar="DOLLARS", help="cost budget of each agent")
     add("--agent-max-tokens", type=tokens, metavar="N", help="token budget of each agent")
     help = "time limit of each agent (default 30m)"
     add("--agent-timeout", type=parse_duration, metavar="DURATION", help=help)
@@ -148,20 +143,6 @@ def _end(parser: Parser) -> None:
     add("--out", default="", metavar="DIR", help="`report`: directory for the pages")
 
 
-def _money(text: str) -> float:
-    try:
-        value = float(text.removeprefix("$"))
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e9:
-        raise UsageError(f"{text[:40]!r} is not an amount of money")
-    return value
-
-
-def _natural(text: str) -> int:
-    return 0 if text == "0" else count(text)
-
-
 def run(args: Namespace) -> int:
     verb, *args.words = args.words
     if verb not in VERBS:
@@ -173,18 +154,21 @@ def run(args: Namespace) -> int:
 
 def _refuse_options(args: Namespace, verb: str) -> None:
     for option in args.parser.given(args):
-        if not _takes(verb, option.dest):
-            takers = [f"`mngr tmr {each}`" for each in VERBS if _takes(each, option.dest)]
+        if not _takes(verb, option):
+            takers = [f"`mngr tmr {each}`" for each in VERBS if _takes(each, option)]
             told = f"`mngr tmr {verb}` does not take {option.option_strings[-1]}"
             raise UsageError(told, f"it is an option of {' and '.join(takers)}")
     if args.rest and verb != "run":
         raise UsageError(f"`mngr tmr {verb}` takes no arguments for pytest", "`mngr tmr run` does")
 
 
-def _takes(verb: str, option: str) -> bool:
+def _takes(verb: str, option: Option) -> bool:
+    """Return whether a verb has an option; `run` has all but those of `report` and `rm`."""
+    if option.dest == "name":
+        return True
     if verb == "run":
-        return option not in (*USES["report"], *USES["rm"])
-    return option == "name" or option in USES.get(verb, ())
+        return not (_takes("report", option) or _takes("rm", option))
+    return not {*option.option_strings}.isdisjoint(SCREENS[verb][2])
 
 
 def _suggestion(verb: str) -> str:

@@ -37,7 +37,7 @@ SCREENS = {
         "change the limits of a run that is in progress",
         (
             "--max-agents --max-cost --max-tokens --max-time --max-launches --agent-max-cost "
-            "--agent-max-tokens --agent-timeout --stagger --retries"
+            "--agent-max-tokens --agent-timeout --stagger --retries --idle --alert-after --on-alert"
         ).split(),
     ),
     "cancel": ("[RUN]", "stop a run and its agents", []),

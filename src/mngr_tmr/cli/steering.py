@@ -8,15 +8,13 @@ from mngr.cli.app.output import one
 from mngr.cli.app.parser import Namespace
 from mngr.errors import Refused, UsageError
 from mngr.model.struct import Json
+from mngr_tmr.cli.manual import SCREENS
 from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.run import runs
 
-TUNABLE = (
-    *("max_agents", "stagger", "retries", "agent_timeout", "idle", "alert_after", "on_alert"),
-    *("max_cost", "max_tokens", "max_time", "max_launches", "agent_max_cost", "agent_max_tokens"),
-)
+TUNABLE = tuple(option[2:].replace("-", "_") for option in SCREENS["retune"][2])
 
 
 def pause(args: Namespace) -> int:

@@ -82,7 +82,7 @@ class Integration:
     def _steps(
         self, branch: Branch, found: Sequence[tuple[Task, Verdict]]
     ) -> list[Callable[[], None]]:
-        repairs = ranking.repairs(found, self._identity, self._size)
+        repairs = ranking.repairs(found, self._identity, partial(patches.size, self._repo))
         return [
             *(partial(self._add_repair, branch, each) for each in repairs),
             *(
@@ -94,9 +94,6 @@ class Integration:
 
     def _identity(self, base: str, commit: str) -> str:
         return patches.patch_id(self._repo, base, commit)
-
-    def _size(self, base: str, commit: str) -> tuple[int, int]:
-        return patches.size(self._repo, base, commit)
 
     # held for review
 

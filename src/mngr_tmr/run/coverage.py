@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from mngr.api import Repo
+from mngr.files import replace
 from mngr.model.struct import Json
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.clustering import Lines
@@ -27,18 +28,11 @@ Files = dict[str, tuple[str, frozenset[str]]]
 """test -> the commit at which it was measured, and the files that it used there"""
 
 
-def _write(path: Path, value: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(value))
-    fresh.replace(path)
-
-
 # lines, of one run
 
 
 def keep(folder: Path, reached: Reached) -> None:
-    _write(folder / NAME, reached)
+    replace(str(folder / NAME), json.dumps(reached).encode())
 
 
 def load(folder: Path) -> dict[str, Lines]:
@@ -85,7 +79,7 @@ def keep_files(home: str, run: Run, touched: Mapping[str, tuple[str, ...] | None
         test: {"commit": commit, "files": [*sorted(files)]}
         for test, (commit, files) in found.items()
     }
-    _write(_files_path(home, run.repository), {"tests": tests})
+    replace(str(_files_path(home, run.repository)), json.dumps({"tests": tests}).encode())
 
 
 def _files_path(home: str, repository: str) -> Path:

@@ -155,8 +155,7 @@ def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     """Push the branch and open a pull request with gh, with the credentials of the user."""
     # With the user's hooks, because git-lfs requires one.
     pushed = repo.replace(flags=()).attempt("push", "-u", "origin", run.result_branch)
-    if pushed.code:
-        raise MngrError(f"{run.result_branch} could not be pushed: {pushed.complaint}")
+    pushed.raise_if_failed(f"{run.result_branch} could not be pushed")
     title, _ = messages.pull_request(run)
     body = str(folder / "pull-request.md")
     words = ["gh", "pr", "create", "--head", run.result_branch, "--title", title]
@@ -165,5 +164,4 @@ def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     except FileNotFoundError:
         hint = f"open the pull request yourself; its text is in {body}"
         raise MissingProgram("gh is not installed", hint) from None
-    if done.code:
-        raise MngrError(f"gh could not open the pull request: {done.complaint}")
+    done.raise_if_failed("gh could not open the pull request")

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
-from mngr.api import Repo
+from mngr.api import Repo, is_ancestor
 from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.assertions import parsed
@@ -38,7 +38,7 @@ Installed = Callable[[], frozenset[str]]
 def refuse_forbidden(
     repo: Repo, project: ProjectSettings, base: str, head: str, installed: Installed
 ) -> None:
-    if not patches.descends(repo, base, head):
+    if not is_ancestor(repo, base, head):
         raise Refusal("its commits are not based on the commit that it started from")
     found = patches.changes(repo, base, head)
     forbidden = [each.path for each in found if project.is_forbidden(each.path)]

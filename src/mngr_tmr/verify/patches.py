@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mngr.api import Repo, is_ancestor
+from mngr.api import Repo
 from mngr.model.completed import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
@@ -39,10 +39,6 @@ def changes(repo: Repo, base: str, head: str) -> list[Change]:
             _, new_mode, _, new_blob, _ = about[1:].split(" ")
             found.append(Change(next(parts), new_mode, new_blob))
     return found
-
-
-def descends(repo: Repo, base: str, head: str) -> bool:
-    return is_ancestor(repo, base, head)
 
 
 def odd(change: Change) -> bool:

@@ -1,8 +1,8 @@
 """Shell completion: on TAB a shell calls `mngr __complete -- WORDS...`, the unfinished word last.
 
 It prints one candidate per line, `value<TAB>description`, and returns FILES if the shell should
-complete file names itself. It runs between two key presses, so it imports the parser only once a
-command is known.
+complete file names itself. It runs between two key presses, so it imports the parser only if a
+command or an option is known.
 """
 
 from __future__ import annotations
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
 FILES = 9
 """The exit code for "complete file names here", which the scripts in `completions` test."""
-
-COMMON = {
-    "--format": "output format",
-    "--quiet": "print only ids and errors",
-    "--verbose": "print more details, and tracebacks of errors",
-    "--setting": "override a setting for this command",
-    "--headless": "never ask",
-    "--help": "show the whole manual",
-    "--version": "print the version",
-}
-_FORMATS = ("human", "json", "jsonl")
 
 
 def complete(words: list[str]) -> int:
@@ -50,35 +39,26 @@ def complete(words: list[str]) -> int:
 def candidates(words: list[str], registry: Registry, config: Config) -> dict[str, str] | None:
     """Return candidates for the last word with descriptions, or None for file names."""
     *before, current = words
-    at = _command_at(before)
-    if at is None:
-        found: dict[str, str] | None = _before_command(before, current, registry)
+    if not before and not current.startswith("-"):
+        found: dict[str, str] | None = {name: c.help for name, c in registry.commands.items()}
     else:
-        from mngr.cli.app.main import make_parser
-
-        parser = make_parser(registry, before[at])
-        found = _in_command(parser, before[at + 1 :], current, registry, config)
+        parser, before = _parser(before, registry)
+        found = _in_command(parser, before, current, registry, config)
     return found and {v: text for v, text in found.items() if v.startswith(current)}
 
 
-def _command_at(before: list[str]) -> int | None:
-    """Return the index of the command word."""
-    at = 0
-    while at < len(before) and before[at].startswith("-"):
-        at += 2 if before[at] in ("--format", "--setting", "-S") else 1
-    return at if at < len(before) else None
+def _parser(before: list[str], registry: Registry) -> tuple[Parser, list[str]]:
+    """Return the parser for the last word, and the words before it that are for this parser."""
+    from mngr.cli.app.main import make_parser
+    from mngr.cli.app.parser import Parser, split_command
 
-
-def _before_command(before: list[str], current: str, registry: Registry) -> dict[str, str]:
-    if before[-1:] == ["--format"]:
-        return dict.fromkeys(_FORMATS, "")
-    if before and before[-1] in ("--setting", "-S"):
-        return {f"{key}=": text for key, text in _config_keys().items()}
-    if current.startswith("--format="):
-        return {f"--format={name}": "" for name in _FORMATS}
-    if current.startswith("-"):
-        return COMMON
-    return {name: command.help for name, command in registry.commands.items()}
+    options, command, after = split_command(before)
+    if command:
+        return make_parser(registry, command), after
+    parser = Parser("")
+    parser.common.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("command", completes="command")
+    return parser, options
 
 
 def _in_command(
@@ -146,12 +126,7 @@ def _values(
         kind = action.completion or tuple(action.choices or ())
         if kind == "file":
             return None
-        if action.dest == "format" and not kind:
-            kind = _FORMATS
-        if action.dest == "setting":
-            found.update({f"{key}=": text for key, text in _config_keys().items()})
-        else:
-            found.update(_of_kind(kind, registry, config, words))
+        found.update(_of_kind(kind, registry, config, words))
     return found
 
 
@@ -167,6 +142,7 @@ def _of_kind(
         "field": lambda: _fields(words[-1]),
         "plugin": lambda: [p.point.name for p in registry.plugins if p.point.distribution],
         "provider": lambda: registry.names("provider"),
+        "setting": lambda: {f"{key}=": text for key, text in _config_keys().items()},
         "state": _states,
         "snapshot": lambda: _agents_or_snapshots(config, words),
         "template": lambda: [*config.table("create_templates")],

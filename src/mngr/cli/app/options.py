@@ -164,9 +164,10 @@ def overlay(below: Mapping[str, object], above: Mapping[str, object]) -> dict[st
     return merged
 
 
-def count(text: str, least: int = 0) -> int:
-    """Return a number on the command line that is not below `least`."""
-    if not text.isdecimal() or int(text[:9]) < least:
-        above = f" above {least - 1}" if least else ""
-        raise UsageError(f"expected a number{above}, not {text[:40]!r}")
-    return int(text[:9])
+def count(text: str, least: int = 0, most: int = 0) -> int:
+    """Return a number on the command line from `least` to `most`; 0 is no limit."""
+    number = int(text[:9]) if text.isdecimal() else -1
+    if number < least or 0 < most < number:
+        within = f" from {least} to {most}" if most else f" above {least - 1}" if least else ""
+        raise UsageError(f"expected a number{within}, not {text[:40]!r}")
+    return number

@@ -14,7 +14,7 @@ import time
 
 from mngr.cli.app.templates import check_fields, parse_template
 from mngr.errors import Refused
-from mngr.query.fields import select
+from mngr.query import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ option as in `a --flag b`.
 from __future__ import annotations
 
 from mngr.cli.app.options import Group, Option, overlay
-from mngr.cli.app.templates import check_format
+from mngr.cli.app.templates import FORMATS, check_format
 from mngr.errors import UnknownSetting, UsageError, suggestion
 
 TYPE_CHECKING = False
@@ -96,6 +96,15 @@ class Parser(Group):
         start = self._start()
         own = [each for group in self.groups for each in group.options]
         return [each for each in own if getattr(args, each.dest) != start[each.dest]]
+
+    def require_own(self, args: Namespace, verb: str, hint: str = "") -> None:
+        """Raise UsageError for an option that `verbs` has only for other verbs."""
+        for option in self.given(args):
+            names = {*option.option_strings}
+            takers = [each for each, (_, _, own) in self.verbs.items() if names & {*own}]
+            if takers and verb not in takers:
+                of = f"`{self.prog} {' or '.join(takers)}`"
+                raise UsageError(f"{option.label} is an option of {of}", hint)
 
     def layer(self, values: dict[str, object]) -> None:
         """Set defaults below the command line: repeatable options add up, others replace."""
@@ -237,11 +246,11 @@ def _odd(word: str) -> bool:
 def _add_common(group: Group) -> None:
     add = group.add_argument
     help = "output format: human, json, jsonl, or a template ('{name}\\t{state}')"
-    add("--format", type=check_format, default="human", metavar="FORMAT", help=help)
+    add("--format", type=check_format, default="human", help=help, completes=FORMATS)
     add("-q", "--quiet", action="store_true", help="print only ids and errors")
     add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")
     help = "override a setting for this command; repeatable"
-    add("-S", "--setting", action="append", metavar="KEY=VALUE", help=help)
+    add("-S", "--setting", action="append", metavar="KEY=VALUE", help=help, completes="setting")
     add("--headless", action="store_true", help="never prompt; fail if an answer is required")
     help = "show one screen of help; --help shows the whole manual"
     add("-h", "--help", action="store_true", help=help)

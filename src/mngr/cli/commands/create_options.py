@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 
 from mngr.api import OFFLINE, OPEN, TRANSFERS, CreateRequest
+from mngr.cli.app import options
 from mngr.cli.app.options import Group
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_env import environment, sound
@@ -14,8 +16,8 @@ from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.records import Window
 
-LARGEST = 10_000
-"""Maximum columns or rows; tmux accepts little more."""
+count = partial(options.count, least=1, most=1000)
+_size = partial(options.count, least=1, most=10_000)  # tmux accepts little more
 ABOUT_HOST = ("build_arg", "start_arg", "max_age", "idle_timeout", "host_label")
 
 
@@ -118,12 +120,6 @@ def _how(parser: Parser) -> None:
     add("--record", action="store_true", help="record the terminal from the start")
     add("--tmux-width", type=_size, metavar="COLUMNS", help="width of the terminal")
     add("--tmux-height", type=_size, metavar="ROWS", help="height of the terminal")
-
-
-def _size(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= LARGEST:
-        raise UsageError(f"{text[:40]!r} is not a number from 1 to {LARGEST}")
-    return int(text)
 
 
 def request(args: Namespace) -> CreateRequest:
@@ -258,9 +254,3 @@ def _upload(text: str) -> tuple[str, str]:
     if not os.path.isfile(local):
         raise UsageError(f"--upload-file: {local!r} is not a file")
     return local, remote
-
-
-def count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 1000:
-        raise UsageError(f"{text[:40]!r} is not a number from 1 to 1000")
-    return int(text)

@@ -27,7 +27,9 @@ SCREENS = {
     "create": (
         "NAME",
         "create a host with a provider",
-        "--provider --build-arg --start-arg --max-age --idle-timeout --dry-run".split(),
+        (
+            "--provider --build-arg --start-arg --max-age --idle-timeout --host-label --dry-run"
+        ).split(),
     ),
     "start": ("HOST...", "start hosts, and the agents that ran on them", ["--dry-run"]),
     "stop": ("HOST...", "stop hosts and their agents", ["--dry-run"]),
@@ -41,22 +43,11 @@ SCREENS = {
     "trust": (
         "HOST",
         "show an ssh host's key fingerprint, and pin the key",
-        ["--fingerprint", "--replace", "--dry-run", "--yes"],
+        ["--fingerprint", "--replace", "--force", "--dry-run", "--yes"],
     ),
     "forget": ("HOST", "remove an ssh host from the list", ["--force", "--dry-run"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
-
-ONLY = {
-    "provider": ("create", "audit"),
-    **dict.fromkeys(("build_arg", "start_arg", "max_age", "idle_timeout"), ("create",)),
-    "host_label": ("create",),
-    "force": ("destroy", "audit", "trust", "forget"),
-    "end": ("audit",),
-    "fingerprint": ("trust",),
-    "replace": ("trust",),
-}
-"""Options that only some verbs have."""
 
 COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 
@@ -64,7 +55,7 @@ COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 def configure(parser: Parser) -> None:
     parser.description, parser.verbs = DESCRIPTION, SCREENS
     add = parser.add_argument
-    add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
+    add("verb", choices=tuple(SCREENS), metavar="VERB", help=", ".join(SCREENS))
     add("names", nargs="*", metavar="HOST", help="names of hosts")
     add("--provider", default="", help="provider of the host", completes="provider")
     add_host_options(parser)
@@ -85,12 +76,8 @@ homes; `forget`: hosts that mngr created)"
 
 
 def run(args: Namespace) -> int:
-    for option in args.parser.given(args):
-        verbs = ONLY.get(option.dest, (args.verb,))
-        if args.verb not in verbs:
-            name = option.dest.replace("_", "-")
-            hint = "to filter hosts, use `mngr list --hosts`" if args.verb == "list" else ""
-            raise UsageError(f"--{name} is an option of `mngr host {' or '.join(verbs)}`", hint)
+    hint = "to filter hosts, use `mngr list --hosts`" if args.verb == "list" else ""
+    args.parser.require_own(args, args.verb, hint)
     if args.names and not SCREENS[args.verb][0]:
         raise UsageError(f"`mngr host {args.verb}` takes no host name", "leave it out")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
@@ -124,9 +111,12 @@ def _each(args: Namespace, api: Mngr) -> int:
     """Act on every named host and print the sentence about it."""
     if not args.names:
         raise UsageError(f"no host to {args.verb} given", "see `mngr host list`")
+    hosts = [api.host(name) for name in args.names]
+    for host in hosts if args.verb == "forget" else ():
+        host_trust.require_forgettable(args, host)  # before any of them is forgotten
     done: list[Row] = []
     failures: list[MngrError] = []
-    for host in [api.host(name) for name in args.names]:
+    for host in hosts:
         try:
             would = f"Would {args.verb} host {host.ref.name}."
             told = would if args.dry_run else _ACTS[args.verb](args, api, host)
@@ -168,8 +158,9 @@ def _ask(args: Namespace, api: Mngr, host: Host) -> None:
     names = [agent.name for agent in api.agents_of_host(host.ref.id)]
     if not names or args.force or not api.makes_hosts(host.ref.provider):
         return
-    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    reason = f"host {host.ref.name} has agents: {listed}"
+    from mngr.api import summary
+
+    reason = f"host {host.ref.name} has agents: {summary(names)}"
     otherwise = "use --force to destroy it with them"
     if not confirm(args, "Destroy the host and its agents?", reason=reason, otherwise=otherwise):
         raise Refused(f"host {host.ref.name} was kept")
@@ -197,11 +188,11 @@ def _audit(args: Namespace, api: Mngr) -> int:
 
 
 _ACTS = {"start": _start, "stop": _stop, "snapshot": _snapshot, "destroy": _destroy}
+_ACTS["forget"] = host_trust.forget
 _VERBS = {
     "list": list_hosts.show_all,
     "create": _create,
-    **dict.fromkeys(_ACTS, _each),
     "audit": _audit,
     "trust": host_trust.run,
-    "forget": host_trust.forget,
+    **dict.fromkeys(_ACTS, _each),
 }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mngr.api import Host, Mngr
-from mngr.cli.app.output import Row, asker, one
+from mngr.cli.app.output import asker, one
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.cli.app.targets import concluded
 from mngr.errors import Refused, UsageError
 
 
@@ -36,32 +35,20 @@ def run(args: Namespace, api: Mngr) -> int:
     return 0
 
 
-def forget(args: Namespace, api: Mngr) -> int:
-    """Remove hosts from the list. Their agents keep running and return when the host is used."""
-    if not args.names:
-        raise UsageError("no host to forget given", "see `mngr host list`")
-    hosts = [_forgettable(args, api.host(name)) for name in args.names]
-    done: list[Row] = []
-    for host in hosts:
-        if not args.dry_run:
-            api.forget_host(host)
-        name = host.ref.name
-        done.append({"id": host.ref.id, "name": name})
-        forgot = f"Forgot host {name}; its agents are kept."
-        if args.format != "json":
-            one(args, done[-1], f"Would forget host {name}." if args.dry_run else forgot)
-    return concluded(args, done, (), "hosts")
+def forget(args: Namespace, api: Mngr, host: Host) -> str:
+    """Remove a host from the list. Its agents keep running and return when the host is used."""
+    api.forget_host(host)
+    return f"Forgot host {host.ref.name}; its agents are kept."
 
 
-def _forgettable(args: Namespace, host: Host) -> Host:
-    """Return the host; raise Refused if it is not one that mngr only uses."""
+def require_forgettable(args: Namespace, host: Host) -> None:
+    """Raise Refused if the host is not one that mngr only uses."""
     name, provider = host.ref.name, host.ref.provider
     if provider == "local":
         raise Refused(f"host {name} is this machine and cannot be forgotten")
     if provider != "ssh" and not args.force:
         hint = f"use `mngr host destroy {name}`, or --force if {provider} is gone for good"
         raise Refused(f"{name} is a host of {provider} and cannot be forgotten", hint)
-    return host
 
 
 def _agree(args: Namespace, name: str, shown: str) -> None:

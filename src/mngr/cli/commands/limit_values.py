@@ -38,8 +38,8 @@ def seconds(text: str) -> float:
 
 
 def dollars(text: str) -> float:
-    if not re.fullmatch(r"\$?[0-9]{1,9}(\.[0-9]{1,6})?", text.strip()):
-        raise UsageError(f"{text[:40]!r} is not an amount", "write dollars, as in 2.50")
+    if not re.fullmatch(r"\$?([0-9]{1,9}(\.[0-9]{0,6})?|\.[0-9]{1,6})", text.strip()):
+        raise UsageError(f"{text[:40]!r} is not an amount of money", "write dollars, as in 2.50")
     amount = float(text.strip().removeprefix("$"))
     if amount <= 0:
         raise UsageError("must be more than 0")

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.cli.app.parser import Namespace
     from mngr.model.struct import Json
-    from mngr.query.fields import Kind
+    from mngr.query import Kind
 
 NULLABLE = ("create_time", "start_time", "pid", "idle_seconds", "runtime_seconds", "exit_code")
 TYPES = {"bool": "boolean", "int": "integer", "double": "number", "string": "string"}

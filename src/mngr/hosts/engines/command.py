@@ -152,8 +152,7 @@ class CommandProvider(Engine):
         every = {key: quote(value) for key, value in values.items()} | dict(scripts or {})
         script = filled(self._template(key), every)
         done = spawn.run(["sh", "-c", script], timeout=timeout)
-        if done.code:
-            raise MngrError(f"providers.{self.name}.{key}: {done.complaint}")
+        done.raise_if_failed(f"providers.{self.name}.{key}")
         return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 

@@ -21,7 +21,7 @@ from mngr.ops.work.risk import summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mngr.git.repository import Checkout
     from mngr.model.completed import Completed
@@ -73,17 +73,13 @@ class Place(Struct):
 
 def place(world: World, folder: str) -> Place:
     """Return the local repository around a directory; raise if an operation is unfinished in it."""
-    host = world.host()
-
-    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        return host.run(argv, input=input, timeout=HOURS)
-
-    checkout = git.checkout(Repo(run=run, path=folder))
+    there = Repo(run=world.host().run, path=folder, timeout=HOURS)
+    checkout = git.checkout(there)
     if checkout is None:
-        bare = Repo(run=run, path=folder).ask("rev-parse", "--is-bare-repository") == "true"
+        bare = there.ask("rev-parse", "--is-bare-repository") == "true"
         why = "is in a bare repository, without files" if bare else "is not in a git repository"
         raise MngrError(f"{folder} {why}", "change to the repository to merge into")
-    repo = Repo(run=run, path=checkout.top, flags=OWN)
+    repo = there.replace(path=checkout.top, flags=OWN)
     _refuse_unfinished(repo)
     return Place(repo=repo, checkout=checkout, home=world.home)
 
@@ -250,9 +246,8 @@ def _refuse_conflict(here: Place, agent: Agent, squash: bool) -> None:
     if not files:
         return
     undo = "git reset --merge" if squash else "git merge --abort"
-    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
     raise Conflict(
-        f"{agent.name} conflicts with your branch in {', '.join(files[:5])}{more}",
+        f"{agent.name} conflicts with your branch in {summary(files)}",
         f"resolve, `git add` and `git commit`, or abort the merge with `{undo}`",
     )
 

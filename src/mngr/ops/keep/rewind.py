@@ -67,8 +67,7 @@ def _in_the_way(host: Host, index: Repo, old: str, new: str) -> bytes:
         return b""
     listed = os.fsencode("".join(f"./{path}\0" for path in added))
     done = host.run(["sh", "-c", EXISTING, "mngr", index.path], input=listed, timeout=600)
-    if done.code:
-        raise MngrError(f"the files in {index.path} could not be read: {done.complaint}")
+    done.raise_if_failed(f"the files in {index.path} could not be read")
     return done.stdout
 
 

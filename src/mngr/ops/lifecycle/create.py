@@ -283,8 +283,7 @@ def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
         from mngr.ops.work import execute
 
         done = host.run(execute.shell_argv(host, record, command), timeout=3600)
-        if done.code:
-            raise MngrError(f"provisioning failed: {command!r}: {done.complaint}")
+        done.raise_if_failed(f"provisioning failed: {command!r}")
 
 
 def _confirmed(

@@ -6,61 +6,16 @@ import os
 
 from mngr.errors import MngrError
 from mngr.hosts import tmux_scripts
-from mngr.model import events
-from mngr.ops.change import change
-from mngr.ops.steps import step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Mapping
 
     from mngr.hosts.base import Host
-    from mngr.model.records import AgentRecord
-    from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
-
-    RecordEdit: TypeAlias = Callable[[AgentRecord], AgentRecord]
-    Intent: TypeAlias = Callable[[Agent], RecordEdit]
 
 TOGETHER = 500
 """Agents per call: the patterns of their processes must fit into one word of a command line."""
-
-
-def end(
-    world: World,
-    host: Host,
-    chosen: Sequence[Agent],
-    intent: Intent,
-    recorded: str,
-    event: str = "",
-    force: bool = False,
-) -> dict[str, str]:
-    """Record each agent's intent, then end its processes; `recorded` names the step in between.
-
-    The processes end even if the disk is full or a record is forged: an intent that cannot be
-    recorded is tried again after they have ended. Return, by agent id, why that failed too.
-    """
-    late = [agent for agent in chosen if _failure(host, agent, intent(agent))]
-    step(recorded)
-    told = {agent.id: _told(agent, event) for agent in chosen}
-    end_processes(world, host, told, force=force)
-    failed = {agent.id: _failure(host, agent, intent(agent)) for agent in late}
-    return {agent_id: why for agent_id, why in failed.items() if why}
-
-
-def _told(agent: Agent, event: str) -> str:
-    if not event:
-        return ""
-    return events.line(events.event(event, agent_id=agent.id, agent_name=agent.name))
-
-
-def _failure(host: Host, agent: Agent, edit: RecordEdit) -> str:
-    try:
-        change(host, agent.id, edit, agent.evidence)
-    except (MngrError, OSError) as error:
-        return str(error) if isinstance(error, MngrError) else error.strerror or str(error)
-    return ""
 
 
 def end_processes(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from mngr.errors import BadRecord, MngrError, Refused
+from mngr.errors import BadRecord, Refused
 from mngr.git.exchange import Bare
 from mngr.hosts.base import Host
 from mngr.locks import Lock
@@ -145,8 +145,7 @@ def _remove_branch(world: World, host: Host, made: MadeBranch) -> None:
             raise Refused(f"the branch {made.branch} is in use again")
         words = ("-c", "core.hooksPath=/dev/null", "update-ref", "-d")
         done = repo.attempt(*words, f"refs/heads/{made.branch}", tip)
-        if done.code:
-            raise MngrError(f"the branch {made.branch} was kept: {done.complaint}")
+        done.raise_if_failed(f"the branch {made.branch} was kept")
     _strike(host, made)
 
 

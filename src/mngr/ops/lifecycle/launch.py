@@ -208,13 +208,13 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
     Processes left by an earlier launch are ended first, with KILL after `grace` seconds.
     """
     folder = agent_dir(host.home, record.id)
-    event = events.event(event_type, agent_id=record.id, agent_name=record.name)
+    event = events.of_agent(event_type, record.id, record.name)
     words = tmux.new_session(
         record.id,
         record.name,
         record.launch,
         record.work_dir,
-        ["sh", os.path.join(folder, "launch.sh"), events.line(event)],
+        ["sh", os.path.join(folder, "launch.sh"), event],
         size=(record.width, record.height),
         windows=[
             (window.name, ["sh", os.path.join(folder, "window.sh"), window.command])

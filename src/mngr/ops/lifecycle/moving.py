@@ -121,7 +121,7 @@ def _words(each: Condemned) -> Iterator[str]:
     yield from (each.id, str(each.rev), each.seen.path if each.moves else "")
     git = os.path.join(each.worktree_of, "worktrees", each.note.worktree)
     yield from (git, "".join(_updates(each))) if each.worktree_of else ("", "")
-    yield _event(each.record)
+    yield events.of_agent("agent_destroyed", each.id, each.record.name)
 
 
 def move(
@@ -134,8 +134,7 @@ def move(
     with Lock(world.home, "repo", path):
         argv = ["sh", "-c", _script(host, repo, look), "mngr", host.home, *words]
         done = host.run(argv, timeout=600 + len(mine))
-        if done.code:
-            raise MngrError(f"host {host.ref.name}: {done.complaint}")
+        done.raise_if_failed(f"host {host.ref.name}")
         lines = [line.partition(" ") for line in os.fsdecode(done.stdout).splitlines()]
         names = {each.id: each.record.name for each in mine}
         failures = {id: problem(names[id], what) for id, _, what in lines if what}
@@ -161,11 +160,6 @@ def gone(name: str) -> NotFound:
     return NotFound(
         f"{name} is gone: it was destroyed in the meantime", "see `mngr restore --list`"
     )
-
-
-def _event(record: AgentRecord) -> str:
-    event = events.event("agent_destroyed", agent_id=record.id, agent_name=record.name)
-    return events.line(event)
 
 
 def _updates(each: Condemned) -> Iterator[str]:

@@ -120,11 +120,9 @@ def _release(host: Host, each: Condemned) -> None:
 
 def _condemned(host: Host, read: Read, outcomes: dict[str, DestroyResult]) -> list[Condemned]:
     """Collect what must be known before anything moves, for agents that have not changed."""
-    repositories: dict[str, Repository] = {}
     records = [record for record, _ in read.values()]
-    seen = spawn.beside(
-        lambda: identity.look(host, list(read.values())),
-        lambda: repositories.update(_repositories(host, records)),
+    seen, repositories = spawn.both(
+        lambda: identity.look(host, list(read.values())), lambda: _repositories(host, records)
     )
     found = []
     for record, rev in read.values():

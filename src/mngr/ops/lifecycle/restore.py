@@ -111,7 +111,7 @@ def _restore(world: World, host: Host, buried: Buried, name: str) -> tuple[str, 
     if buried.seen.buried:
         trash.script(host, MOVE_BACK, os.path.dirname(buried.stem), state_dir)
     step("state_restored")
-    event = events.line(events.event("agent_restored", agent_id=record.id, agent_name=name))
+    event = events.of_agent("agent_restored", record.id, name)
     trash.script(host, TIDY, trash_dir(host.home, record.id), state_dir, event)
     return branch, remarks
 

@@ -13,7 +13,7 @@ from mngr.model.records import AgentRecord, StopIntent, agent_dir
 from mngr.model.state import ALIVE, ENDED, State
 from mngr.ops.change import change
 from mngr.ops.lifecycle import launch, names
-from mngr.ops.lifecycle.ending import end, end_processes
+from mngr.ops.lifecycle.ending import end_processes
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.steps import step
 
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.ending import RecordEdit
     from mngr.ops.world import World
 
 
 def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> None:
-    event = events.event(type, agent_id=record.id, agent_name=record.name)
-    line = events.line({**event, **fields})
     path = os.path.join(agent_dir(host.home, record.id), "events.jsonl")
+    line = events.of_agent(type, record.id, record.name, **fields)
     host.run(["sh", "-c", agent_files.NOTE, "mngr", path, line], timeout=30)
 
 
@@ -63,13 +61,38 @@ def stop_many(world: World, chosen: Sequence[Agent], *, force: bool = False) -> 
     alive = [agent for agent in chosen if agent.state in ALIVE]
     for host in {agent.host.ref.id: agent.host for agent in alive}.values():
         mine = [agent for agent in alive if agent.host.ref == host.ref]
-        unrecorded |= end(
-            world, host, mine, _stop_intent, recorded="intent", event="agent_stopped", force=force
-        )
+        unrecorded |= _stop_on(world, host, mine, force)
         for agent in mine:
             world.emit("agent_stopped", host, agent.record)
     _end_remains(world, chosen)
     return unrecorded
+
+
+def _stop_on(world: World, host: Host, chosen: Sequence[Agent], force: bool) -> dict[str, str]:
+    """Record for each agent that it is to stop, then end its processes.
+
+    The processes end even if the disk is full or a record is forged: a record that cannot be
+    changed is tried again after they have ended. Return, by agent id, why that failed too.
+    """
+    late = [agent for agent in chosen if _unrecorded(host, agent)]
+    step("intent")
+    told = {each.id: events.of_agent("agent_stopped", each.id, each.name) for each in chosen}
+    end_processes(world, host, told, force=force)
+    failed = {agent.id: _unrecorded(host, agent) for agent in late}
+    return {agent_id: why for agent_id, why in failed.items() if why}
+
+
+def _unrecorded(host: Host, agent: Agent) -> str:
+    """Record that the agent is to stop; return why that failed."""
+    try:
+        change(host, agent.id, _stopping, agent.evidence)
+    except (MngrError, OSError) as error:
+        return str(error) if isinstance(error, MngrError) else error.strerror or str(error)
+    return ""
+
+
+def _stopping(record: AgentRecord) -> AgentRecord:
+    return record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
 
 
 def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
@@ -79,10 +102,6 @@ def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
     ]
     for host in {agent.host.ref.id: agent.host for agent in left}.values():
         end_processes(world, host, {a.id: "" for a in left if a.host.ref == host.ref})
-
-
-def _stop_intent(_: Agent) -> RecordEdit:
-    return lambda record: record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
 
 
 def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:

@@ -54,8 +54,7 @@ def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
             f"{record.name} cannot be sandboxed: bubblewrap is not installed on {host.ref.name}",
             "install it with `apt-get install bubblewrap`, or leave out --sandbox",
         )
-    if done.code:
-        raise MngrError(f"{record.name} cannot be sandboxed: {done.complaint}")
+    done.raise_if_failed(f"{record.name} cannot be sandboxed")
     place = path(host.home, record.id)
     text = bubblewrap.sandbox_script(_sandbox(host, record, os.fsdecode(done.stdout).splitlines()))
     made = made_path(host.home, record.id)

@@ -71,8 +71,7 @@ def _watch(world: World, agent: Agent) -> None:
         script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
         argv = tmux.background(host.socket, ["sh", script, str(started.pid)])
         done = host.run(argv, timeout=20)
-        if done.code:
-            raise MngrError(f"the limits of {agent.name} cannot be watched: {done.complaint}")
+        done.raise_if_failed(f"the limits of {agent.name} cannot be watched")
 
 
 class Keeper:

@@ -91,8 +91,7 @@ def _metered(host: Host, groups: dict[str, list[str]]) -> dict[str, dict[str, To
     )
     script = ["sh", "-c", meters + ASK, "mngr", agents_dir(host.home)]
     done = host.run(script, input=lines.encode(), timeout=60)
-    if done.code:
-        raise MngrError(f"the usage on {host.ref.name} cannot be read: {done.complaint}")
+    done.raise_if_failed(f"the usage on {host.ref.name} cannot be read")
     for line in done.stdout.decode("utf-8", "replace").split("\n"):
         words = line.split(" ")
         if words[0] in found and len(words) == 2 + len(KINDS) and all(map(_counts, words[2:])):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from mngr.errors import MngrError, NotFound, suggestion
+from mngr.errors import NotFound, suggestion
 from mngr.hosts import tmux
 from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent
@@ -25,8 +25,7 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
         _let_end(agent)
         argv = tmux.capture(agent.host.socket, pane, full=full, ansi=ansi)
         done = agent.host.run(argv, timeout=30)
-        if done.code:
-            raise MngrError(f"the screen of {agent.name} could not be read: {done.complaint}")
+        done.raise_if_failed(f"the screen of {agent.name} could not be read")
         return _trimmed(done.stdout)
     text = _trimmed(event_log.read(agent, name="screen.txt"))
     if not text or window not in ("", "agent"):

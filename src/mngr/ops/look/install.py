@@ -64,5 +64,4 @@ def _install(argv: list[str]) -> None:
         update = [*argv[: argv.index("install")], "update"]
         if spawn.run(update, timeout=LONG).code == 0:
             done = spawn.run(argv, timeout=LONG)
-    if done.code:
-        raise MngrError(f"`{' '.join(argv)}` failed: {done.complaint}")
+    done.raise_if_failed(f"`{' '.join(argv)}` failed")

@@ -44,54 +44,41 @@ def wait(
     Agents that have ended in another state are returned too, since only a new start could change
     it. For an agent on a host that does not answer, the wait continues.
     """
-    looks = Looks([agent.host for agent in targets], [agent.id for agent in targets], TICK)
-    try:
-        return _waited(world, targets, states, looks, any_one, timeout)
-    finally:
-        looks.cover([])
-
-
-def _waited(
-    world: World,
-    targets: Sequence[Agent],
-    states: Sequence[State],
-    looks: Looks,
-    any_one: bool,
-    timeout: float | None,
-) -> list[Agent]:
     deadline = None if timeout is None else time.monotonic() + timeout
     wanted = [agent.place for agent in targets]
     keeper = Keeper(world)
-    since: dict[str, float] = {}
-    while True:
-        now = {agent.place: agent for agent in looks.look(world)}
-        silent = [agent for agent in targets if agent.host.ref.id in world.silent]
-        now |= {agent.place: agent for agent in silent if agent.place not in now}
-        keeper.look(now.values())
-        reached = [now[each] for each in wanted if each in now and now[each].state in states]
-        if any_one and reached:
-            return reached
-        stuck = _stuck([now[each] for each in wanted if each in now], states, since)
-        if len(reached) + len(stuck) == len(now):
-            return [*reached, *stuck]
-        if deadline is not None and time.monotonic() >= deadline:
-            late = ", ".join(f"{a.name} is {a.state}" for a in now.values() if a not in reached)
-            raise TimedOut(f"still waiting after {timeout:g} s: {late}")
-        looks.rest(deadline)
+    since: dict[tuple[str, str], float] = {}
+    ids = [agent.id for agent in targets]
+    with Looks([agent.host for agent in targets], ids, TICK) as looks:
+        while True:
+            now = {agent.place: agent for agent in looks.look(world)}
+            silent = [agent for agent in targets if agent.host.ref.id in world.silent]
+            now |= {agent.place: agent for agent in silent if agent.place not in now}
+            keeper.look(now.values())
+            reached = [now[each] for each in wanted if each in now and now[each].state in states]
+            if any_one and reached:
+                return reached
+            stuck = _stuck([now[each] for each in wanted if each in now], states, since)
+            if len(reached) + len(stuck) == len(now):
+                return [*reached, *stuck]
+            if deadline is not None and time.monotonic() >= deadline:
+                late = ", ".join(f"{a.name} is {a.state}" for a in now.values() if a not in reached)
+                raise TimedOut(f"still waiting after {timeout:g} s: {late}")
+            looks.rest(deadline)
 
 
 def _stuck(
-    agents: Sequence[Agent], states: Sequence[State], since: dict[str, float]
+    agents: Sequence[Agent], states: Sequence[State], since: dict[tuple[str, str], float]
 ) -> list[Agent]:
     """Return agents that ended in other states, long enough ago that no command acts on them."""
     found, clock = [], time.monotonic()
     for agent in agents:
         if agent.state not in ENDED or agent.state in states:
-            since.pop(agent.id, None)
+            since.pop(agent.place, None)
             continue
         record = agent.evidence.record
         patience = DESTROYED if record and record.removal else SETTLED
-        if clock - since.setdefault(agent.id, clock) >= patience:
+        if clock - since.setdefault(agent.place, clock) >= patience:
             found.append(agent)
     return found
 
@@ -126,6 +113,12 @@ class Looks:
         self._watched: set[str] = set()
         self._news: SimpleQueue[str] = SimpleQueue()
         self.cover(hosts)
+
+    def __enter__(self) -> Looks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cover([])  # this ends the threads
 
     def cover(self, hosts: Sequence[Host]) -> None:
         """Read these hosts from now on, and no others; without hosts, the threads end."""
@@ -182,28 +175,21 @@ def observe(
     world: World, *, interval: float = 0.25, discovery_only: bool = False
 ) -> Iterator[dict[str, Json]]:
     """Yield the number of agents, then endlessly one event per agent found, changed or gone."""
-    looks = Looks(world.hosts(), None, interval)
-    try:
-        yield from _observed(world, looks, discovery_only)
-    finally:
-        looks.cover([])
-
-
-def _observed(world: World, looks: Looks, discovery_only: bool) -> Iterator[dict[str, Json]]:
     known: dict[tuple[str, str], Agent] | None = None
     keeper = Keeper(world)
     asked = time.monotonic()
-    while True:
-        if time.monotonic() - asked > DISCOVERY:
-            looks.cover(world.hosts_now())
-            asked = time.monotonic()
-        current = {agent.place: agent for agent in looks.look(world)}
-        keeper.look(current.values())
-        if known is None:
-            yield events.event("observing", "observe", agents=len(current))
-        yield from changes(known or {}, current, discovery_only)
-        known = current
-        looks.rest()
+    with Looks(world.hosts(), None, interval) as looks:
+        while True:
+            if time.monotonic() - asked > DISCOVERY:
+                looks.cover(world.hosts_now())
+                asked = time.monotonic()
+            current = {agent.place: agent for agent in looks.look(world)}
+            keeper.look(current.values())
+            if known is None:
+                yield events.event("observing", "observe", agents=len(current))
+            yield from changes(known or {}, current, discovery_only)
+            known = current
+            looks.rest()
 
 
 def changes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError
 from mngr.hosts import tmux
 from mngr.hosts.base import Host, is_here
 from mngr.model.records import AgentRecord
@@ -33,6 +32,5 @@ def switch_client(host: Host, record: AgentRecord) -> bool:
     if listed.code or not clients:
         return False
     done = host.run(tmux.switch_client(host.socket, clients[0], record.id), timeout=20)
-    if done.code:
-        raise MngrError(f"could not switch to {record.name}: {done.complaint}")
+    done.raise_if_failed(f"could not switch to {record.name}")
     return True

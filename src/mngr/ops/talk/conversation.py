@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 
-from mngr.errors import MngrError, Refused
+from mngr.errors import Refused
 from mngr.model.records import agents_dir
 from mngr.model.state import ALIVE
 from mngr.ops.look.listing import refreshed
@@ -72,8 +72,7 @@ def _fetch(host: Host, pairs: str, found: dict[str, dict[str, bytes]]) -> None:
 
     script = ["sh", "-c", FETCH, "mngr", agents_dir(host.home)]
     done = host.run(script, input=pairs.encode(), timeout=60)
-    if done.code:
-        raise MngrError(f"the conversations on {host.ref.name} cannot be read: {done.complaint}")
+    done.raise_if_failed(f"the conversations on {host.ref.name} cannot be read")
     if not done.stdout:
         return
     try:

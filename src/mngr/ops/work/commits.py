@@ -55,7 +55,6 @@ def pull(
     ref, tip = _offered(between)
     pulled = Pulled(branch=name, tip=tip, repository=between.folder)
     old = between.known
-    counted: list[int | None] = []
 
     def update() -> Pulled:
         if old == tip:
@@ -64,14 +63,15 @@ def pull(
             return _foreseen(between, pulled, old, force)
         return _fetched(world, between, pulled, ref, old, force)
 
-    def count() -> None:
+    def count() -> int | None:
         try:
-            counted.append(git.count_changes(between.work))
+            return git.count_changes(between.work)
         except MngrError:  # it must not end the transfer, so it is reported after it
-            pass
+            return None
 
-    done = _annotated(between, spawn.beside(update, count))
-    changed = counted[0] if counted else git.count_changes(between.work)
+    done, changed = spawn.both(update, count)
+    done = _annotated(between, done)
+    changed = git.count_changes(between.work) if changed is None else changed
     return done.replace(uncommitted=changed or 0)
 
 

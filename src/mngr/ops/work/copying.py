@@ -100,8 +100,7 @@ def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = 
         _run(host, BOTH, top, work_dir, input=changed)
     elif changed:
         packed = source.run(["sh", "-c", TAR, "mngr", top], input=changed, timeout=600)
-        if packed.code:
-            raise MngrError(f"uncommitted files could not be read: {packed.complaint}")
+        packed.raise_if_failed("uncommitted files could not be read")
         _run(host, UNTAR, work_dir, input=packed.stdout)
 
 
@@ -122,5 +121,4 @@ def _differing(source: Repo) -> tuple[bytes, bytes]:
 
 def _run(host: Host, script: str, *words: str, input: bytes) -> None:
     done = host.run(["sh", "-c", script, "mngr", *words], input=input, timeout=3600)
-    if done.code:
-        raise MngrError(f"uncommitted changes could not be copied: {done.complaint}")
+    done.raise_if_failed("uncommitted changes could not be copied")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError, NotFound, UsageError
+from mngr.errors import NotFound, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare, Way
@@ -55,20 +55,17 @@ class Ends(Struct):
 def ends(agent: Agent, home: Callable[[], Home], branch: str = "") -> Ends:
     """Return both ends, with `home` found beside the other; raise if the agent has no commits."""
     work = transport.theirs(agent.host, agent.record)
-    found: list[tuple[Home, str | None]] = []
 
-    def look() -> None:
+    def look() -> tuple[Home, str | None]:
         here = home()
-        known = git.commit_of(here.repo, f"refs/heads/{branch}") if branch else None
-        found.append((here, known))
+        return here, git.commit_of(here.repo, f"refs/heads/{branch}") if branch else None
 
-    standing = spawn.beside(lambda: git.checkout(work), look)
+    standing, (here, known) = spawn.both(lambda: git.checkout(work), look)
     if standing is None or not standing.head:
         why = "has no commits" if standing else "is not a git repository, or gone"
         raise UsageError(
             f"the work directory of {agent.name} {why}", "name a PATH in it to copy files"
         )
-    [(here, known)] = found
     return Ends(
         agent=agent,
         work=work,
@@ -122,8 +119,7 @@ def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -
     way = transport.to_agent(agent.host, transport.theirs(agent.host, agent.record))
     into = transport.through_door(world.home, repo)
     done = exchange.fetch_theirs(into, way, [f"+{remote}:{local}"])
-    if done.code:
-        raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
+    done.raise_if_failed(f"{remote} of {agent.name} could not be fetched")
 
 
 def bring(world: World, between: Ends, commit: str, ref: str) -> None:

@@ -84,21 +84,15 @@ def _agent(world: World, text: str) -> Agent:
 def directory(host: Host, path: str, *, status: bool = False) -> Source:
     """Return a directory of this machine as a source."""
     repo = Repo(run=transport.source_run(host), path=path)
-    changes: list[list[StatusLine] | None] = []
-
-    def look() -> None:
-        if status:
-            changes.append(_uncommitted(repo))
-
-    checkout = spawn.beside(lambda: git.checkout(repo), look)
+    look = (lambda: _uncommitted(repo)) if status else (lambda: None)
+    checkout, changes = spawn.both(lambda: git.checkout(repo), look)
     if checkout is None:
         return Source(path=path, repo=repo, folder=path)
     top = checkout.top
     subdir = os.path.relpath(os.path.realpath(path), os.path.realpath(top))
     return Source(
         path=top, repo=repo.replace(path=top), checkout=checkout, folder=path,
-        changes=changes[0] if changes else None,
-        subdir="" if subdir == "." or subdir.startswith("..") else subdir,
+        changes=changes, subdir="" if subdir == "." or subdir.startswith("..") else subdir,
     )  # fmt: skip
 
 
@@ -146,8 +140,7 @@ def from_url(world: World, url: str) -> Source:
 def _refresh(repo: Repo, url: str) -> None:
     refspecs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     done = exchange.fetch(repo, url, refspecs)
-    if done.code:
-        raise MngrError(f"{url} could not be fetched: {done.complaint}")
+    done.raise_if_failed(f"{url} could not be fetched")
 
 
 def _fetched(path: str) -> float:
