@@ -23,6 +23,7 @@ from mngr_tmr.run import clustering, forecast
 from mngr_tmr.run import coverage as reaching
 from mngr_tmr.run.clustering import FailingTest, Lines
 from mngr_tmr.verify import checkout
+from tests.support.cli import Cli
 
 
 def lines(*numbers: int) -> Lines:
@@ -247,7 +248,9 @@ def test_none():
 
 def test_code_of_python_itself_joins_no_failures(local: Cli) -> None:
     local.write("coverage.py", "raise ImportError('not installed')\n")
-    local.write("shop.py", "def double(n):\n    return n * 3\n\n\ndef greet(who):\n    return who\n")
+    local.write(
+        "shop.py", "def double(n):\n    return n * 3\n\n\ndef greet(who):\n    return who\n"
+    )
     local.write("test_shop.py", APART)
     local.commit("a shop")
     words = ("--only", "failing", "--type", "mechanic", "--dry-run", "--repeats", "1")

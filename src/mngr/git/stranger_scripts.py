@@ -89,7 +89,9 @@ locate() {
     nested) nested "$1" "$3" ;;
     *)
       [ -d "$1/.git" ] || replaced "$1/.git"; gitdir=$1/.git common=$1/.git
-      for each in refs logs objects; do [ ! -h "$gitdir/$each" ] || replaced "$gitdir/$each"; done ;;
+      for each in refs logs objects; do
+        [ ! -h "$gitdir/$each" ] || replaced "$gitdir/$each"
+      done ;;
   esac
 }
 """

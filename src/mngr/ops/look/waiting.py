@@ -51,7 +51,8 @@ def wait(
     ids = [agent.id for agent in targets]
     with Looks([agent.host for agent in targets], ids, TICK) as looks:
         while True:
-            now = {agent.place: agent for agent in looks.look(world)}
+            # A copy of one agent may be on the host of another.
+            now = {each.place: each for each in looks.look(world) if each.place in wanted}
             silent = [agent for agent in targets if agent.host.ref.id in world.silent]
             now |= {agent.place: agent for agent in silent if agent.place not in now}
             keeper.look(now.values())
