@@ -127,8 +127,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise UsageError(f"bad pattern: {reason}") from None
 
 
-COMPARISONS = ("==", "!=", *_ORDER)
-RELATIONS: dict[str, Function] = {op: partial(compare, op) for op in COMPARISONS}
+RELATIONS: dict[str, Function] = {op: partial(compare, op) for op in ("==", "!=", *_ORDER)}
 RELATIONS["in"] = contained
 FUNCTIONS: dict[str, Function] = {
     "has": lambda field, _: field is not None,
