@@ -17,9 +17,7 @@ MngrError                 1    something failed
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 class MngrError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from mngr.errors import NotFound, UsageError
 from mngr.git import exchange
@@ -15,10 +16,6 @@ from mngr.model.struct import Struct
 from mngr.ops.look.listing import Agent
 from mngr.ops.work import mirror, transport
 from mngr.ops.world import World
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FETCHED = "refs/mngr/fetched/"
 
