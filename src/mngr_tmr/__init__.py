@@ -5,9 +5,7 @@ Built on mngr's public API, its git wrapper and the artifacts of mngr_e2e.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.plugins.registry import Registry
+from mngr.plugins.registry import Registry
 
 GROUP = "Tests"
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.plugins.registry import Registry
+from mngr.plugins.registry import Registry
 
 GROUP = "Tests"
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence, Set
 
 from mngr.errors import MngrError, NotFound, Stale
 from mngr.git.exchange import Bare
 from mngr.hosts import agent_files, tmux
+from mngr.hosts.base import Host
 from mngr.locks import Lock
 from mngr.model import events
 from mngr.model.quoting import join, quote
@@ -15,13 +17,7 @@ from mngr.model.struct import Struct
 from mngr.ops.steps import step_of_script
 from mngr.ops.work import identity
 from mngr.ops.work.identity import Repository, Seen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
-
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 class Condemned(Struct):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, Unreachable, UsageError
 from mngr.hosts import agent_files, tmux
+from mngr.hosts.base import Host
 from mngr.model import events
 from mngr.model.address import check_name
 from mngr.model.records import AgentRecord, StopIntent, agent_dir
@@ -16,13 +18,7 @@ from mngr.ops.lifecycle import launch, names
 from mngr.ops.lifecycle.ending import end_processes
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.steps import step
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> None:
