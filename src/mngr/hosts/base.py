@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from mngr.errors import MngrError
 from mngr.model.completed import Completed
 from mngr.model.records import revision
@@ -10,17 +12,15 @@ from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol
 
     from mngr.settings.layers import Config
-
-    Files = Mapping[str, tuple[bytes, int]]
-    """Absolute path -> (content, mode)."""
 else:
     Protocol = object
 
 
+Files = Mapping[str, tuple[bytes, int]]
+"""Absolute path -> (content, mode)."""
 CHANGING = "it is too large, or kept changing while it was read"
 """Why an existing record could not be read."""
 QUIET = 4

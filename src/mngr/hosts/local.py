@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Sequence
 
 from mngr import files
 from mngr.errors import BadRecord, MngrError
@@ -12,12 +13,15 @@ from mngr.hosts.base import (
     CHANGING,
     Capabilities,
     CommandFailed,
+    Files,
     Host,
     HostReading,
     HostRef,
     newest,
 )
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
+from mngr.hosts.spawn import Sink
+from mngr.model.completed import Completed
 from mngr.model.records import (
     RECORD_LIMIT,
     TAIL,
@@ -29,15 +33,7 @@ from mngr.model.records import (
     revision,
 )
 from mngr.model.state import Evidence, Pane
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mngr.hosts.base import Files
-    from mngr.hosts.spawn import Sink
-    from mngr.model.completed import Completed
-    from mngr.settings.layers import Config
+from mngr.settings.layers import Config
 
 PATIENCE = 5.0
 """Seconds to retry a record that is replaced between listing and opening."""

@@ -10,16 +10,15 @@ import select
 import signal
 import time
 from _thread import get_ident
+from collections.abc import Callable, Mapping, Sequence
 
 from mngr.errors import MissingProgram, MngrError, TimedOut
 from mngr.model.completed import Completed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Protocol, TypeAlias, TypeVar
+    from typing import Protocol, TypeVar
 
-    Sink: TypeAlias = Callable[[int, bytes], None]
     T = TypeVar("T")
     U = TypeVar("U")
 
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
             """Wait this many seconds for it to end, then end it; return its exit code."""
 
 
+Sink = Callable[[int, bytes], None]
+"""Called with 1 or 2, for stdout or stderr, and what was written there."""
 HELD_PIPE = 0.3
 """How long to go on reading after the program ended, while a grandchild holds its pipes."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Mapping, Sequence
 
 from mngr.errors import MissingProgram, MngrError, NotFound, Unreachable, UsageError
 from mngr.hosts import ledger, spawn, tmux
@@ -15,15 +16,10 @@ from mngr.hosts.base import Capabilities, HostReading, HostRef, HostRequest, Lea
 from mngr.hosts.engines import asking
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
+from mngr.hosts.spawn import Sink
 from mngr.model.address import check_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mngr.hosts.spawn import Sink
-    from mngr.model.completed import Completed
-    from mngr.settings.layers import Config
+from mngr.model.completed import Completed
+from mngr.settings.layers import Config
 
 # Argument: the home on the host, or "". Print the home, the user's id and the missing programs.
 HELLO = r"""

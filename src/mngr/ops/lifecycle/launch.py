@@ -9,27 +9,21 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 
-from mngr.agents.base import LaunchContext
+from mngr.agents.base import Launch, LaunchContext
 from mngr.errors import MissingProgram, MngrError, NotFound
 from mngr.hosts import agent_files, tmux, tmux_scripts
-from mngr.hosts.base import CommandFailed
+from mngr.hosts.base import CommandFailed, Files, Host, HostReading
 from mngr.hosts.processes import this_process
 from mngr.model import events
+from mngr.model.completed import Completed
 from mngr.model.quoting import join, quote
 from mngr.model.records import AgentRecord, agent_dir
 from mngr.ops.lifecycle import sandboxing
 from mngr.ops.limits import watcher
 from mngr.ops.look.output import keeper
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.agents.base import Launch
-    from mngr.hosts.base import Files, Host, HostReading
-    from mngr.model.completed import Completed
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 LAUNCHER = (
     r"""#!/bin/sh
