@@ -8,29 +8,23 @@ command after a crash checks, completes or undoes that merge.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from mngr.errors import MngrError, Refused
 from mngr.git import repository as git
-from mngr.git.repository import GitError, Repo
+from mngr.git.repository import Checkout, GitError, Repo
 from mngr.locks import Lock
+from mngr.model.completed import Completed
 from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
+from mngr.ops.look.listing import Agent
 from mngr.ops.steps import step
 from mngr.ops.work import transport
 from mngr.ops.work.risk import summary
+from mngr.ops.world import World
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.git.repository import Checkout
-    from mngr.model.completed import Completed
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.world import World
-
-    RunCheck = Callable[[str], int]
-    """Runs the check in a directory; its exit code."""
-
+RunCheck = Callable[[str], int]
+"""Runs the check in a directory; its exit code."""
 HOURS = 12 * 3600.0
 """Seconds that the user's hooks and merge drivers may take."""
 

@@ -9,21 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable, Sequence
 
 from mngr.errors import MngrError
 from mngr.hosts import agent_files
+from mngr.model.records import AgentRecord
 from mngr.model.struct import Struct
+from mngr.ops.look.listing import Agent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from mngr.model.records import AgentRecord
-    from mngr.ops.look.listing import Agent
-
-    Span = tuple[str, str]
-    """A base and a tip."""
-
+Span = tuple[str, str]
+"""A base and a tip."""
 KEPT = 2000
 """Number of spans kept in the cache; the oldest are dropped."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
