@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from mngr_e2e.commands.results import PATIENCE, CommandResult
 from mngr_e2e.expect import json_matchers, matchers
 from mngr_e2e.expect.failures import fail
 from mngr_e2e.expect.matchers import ClaimCheck, Json, JsonLike, shown
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Mapping
 
 __tracebackhide__ = True  # pytest then shows the line of the test
 

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from mngr_e2e.commands.results import CommandResult
 from mngr_e2e.expect.matchers import plural
 from mngr_e2e.session import E2eSession
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 __tracebackhide__ = True  # pytest then shows the line of the test
 
