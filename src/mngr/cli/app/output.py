@@ -11,24 +11,17 @@ import re
 import stat
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from mngr.cli.app.parser import Namespace
 from mngr.cli.app.templates import check_fields, parse_template
 from mngr.errors import Refused
+from mngr.model.struct import Json
 from mngr.query import select
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mngr.cli.app.parser import Namespace
-    from mngr.model.struct import Json
-
-    Row = Mapping[str, Json]
-    Column = str | tuple[str, str]
-    """A dotted field, or a field and its header."""
-else:
-    Row = Column = object
-
+Row = Mapping[str, Json]
+Column = str | tuple[str, str]
+"""A dotted field, or a field and its header."""
 PATIENCE = 5.0
 """Seconds to wait for an answer from a pipe."""
 
