@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from time import time
 
 from mngr.errors import UsageError, suggestion
+from mngr.model.struct import Json
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
-    from mngr.model.struct import Json
-
-    Kind: TypeAlias = str | Mapping[str, "Kind"]
-    Row = Mapping[str, Json]
-
+Kind = str | Mapping[str, "Kind"]
+Row = Mapping[str, Json]
 MAX_NAME = 1_000
 _INSIDE = {"map": "any", "any": "any", "string map": "string"}
 

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 
 from mngr.errors import UsageError, suggestion
-from mngr.query import select, shorten, values
+from mngr.model.struct import Json
+from mngr.query import Fields, Row, select, shorten, values
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mngr.model.struct import Json
-    from mngr.query import Fields, Row
-
-    Value = Callable[[Row], object]
-    Test = Callable[[Row], bool]
-
+Value = Callable[[Row], object]
+Test = Callable[[Row], bool]
 MAX_LENGTH = 100_000  # a list of 2,000 ids fits
 MAX_DEPTH = 50  # of brackets and `!`; Python's own stack holds the parser and its caller
 
