@@ -96,6 +96,11 @@ class MissingProgram(MngrError):
     """A required program is not installed."""
 
 
+def shorten(text: str, most: int = 60) -> str:
+    """Return the text cut for an error of one line."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """Return the known word nearest to `word`, or ""."""
     import difflib  # only errors use it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mngr.errors import UsageError
+from mngr.errors import UsageError, shorten
 from mngr.model.struct import Struct
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -51,8 +51,7 @@ def parse_address(text: str) -> Address:
 def check_name(name: str, kind: str = "an agent") -> None:
     """Raise UsageError with the allowed form unless this is a valid name of an agent or host."""
     if not NAME.fullmatch(name):
-        shown = name if len(name) <= 80 else name[:77] + "..."
         raise UsageError(
-            f"{shown!r} is not {kind} name",
+            f"{shorten(name, 80)!r} is not {kind} name",
             "use up to 63 letters, digits, '-' and '_', starting with a letter or digit",
         )

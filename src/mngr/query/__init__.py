@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from time import time
 
-from mngr.errors import UsageError, suggestion
+from mngr.errors import UsageError, shorten, suggestion
 from mngr.model.struct import Json
 
 Kind = str | Mapping[str, "Kind"]
@@ -48,11 +48,6 @@ class Fields:
             hint = suggestion(dotted[:MAX_NAME].lower(), self.names(), otherwise)
             raise UsageError(f"unknown field {shorten(repr(dotted))} {place}", hint)
         return kind
-
-
-def shorten(text: str) -> str:
-    """Return the text shortened for an error of one line."""
-    return text if len(text) <= 60 else text[:60] + "…"
 
 
 def select(row: Row, dotted: str) -> Json | None:

@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
-from mngr.errors import UsageError, suggestion
+from mngr.errors import UsageError, shorten, suggestion
 from mngr.model.struct import Json
-from mngr.query import Fields, Row, select, shorten, values
+from mngr.query import Fields, Row, select, values
 
 Value = Callable[[Row], object]
 Test = Callable[[Row], bool]
@@ -62,8 +62,6 @@ class Expression:
         for part in self.parts:
             part(self.sample)
         return test
-
-    # words and errors
 
     def advance(self) -> str:
         word = self.word
@@ -180,8 +178,6 @@ class Expression:
         argument = self.field() if name == "has" else _constant(self.text())
         self.expect(")")
         return self.applied(place, function, subject or argument, argument)
-
-    # functions of a row
 
     def now(self, row: Row) -> values.Timestamp:
         return values.Timestamp(self.clock())

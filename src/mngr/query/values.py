@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import cache, partial
 from operator import ge, gt, le, lt
 
-from mngr.errors import UsageError
+from mngr.errors import UsageError, shorten
 from mngr.model.durations import parse_duration
 from mngr.model.events import epoch
-from mngr.query import shorten
 
 MAX_TEXT = 65_536  # that matches() searches
 MAX_PATTERN = 1_000
@@ -21,8 +20,6 @@ MAX_PATTERN = 1_000
 
 class Timestamp(float):
     """Seconds since 1970. Not a datetime, which takes a millisecond to import."""
-
-    __slots__ = ()
 
 
 Function = Callable[[object, object], object]

@@ -5,7 +5,7 @@ A `*` in a key stands for a name the user chooses.
 
 from __future__ import annotations
 
-from mngr.errors import UnknownSetting, UsageError, nearest
+from mngr.errors import UnknownSetting, UsageError, nearest, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,8 +215,7 @@ def known_keys() -> list[str]:
 def _shown(value: Json) -> str:
     import json
 
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shorten(json.dumps(value, ensure_ascii=False))
 
 
 def _is_texts(value: Json) -> bool:
