@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-
-import pytest
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
