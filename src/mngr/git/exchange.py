@@ -169,7 +169,7 @@ FETCH = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maint
 
 # Serves an agent's repository; the path that git appends is not used.
 SERVE = r"""
-odd=$(find "$common/refs" "$common/objects" ! -type f ! -type d | head -n 1)
+odd=$(find -H "$common/refs" "$common/objects" ! -type f ! -type d | head -n 1)
 [ -z "$odd" ] || refuse "$odd is not a regular file"
 case $1 in
   upload-pack) theirs -c safe.directory='*' upload-pack --strict "$gitdir" ;;
