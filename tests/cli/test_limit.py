@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 from tests.cli.test_usage import spend
@@ -70,6 +72,21 @@ def test_a_limit_can_come_change_and_go_while_it_runs(mngr: Cli) -> None:
     assert "foo: 3600 s -> 1.5 s" in mngr("limit", "foo", "--timeout", "1.5s").ok().out
     assert ended(mngr, "foo") == "timed out after 1.5 s"
     assert mngr.state("bar") == "RUNNING"
+
+
+def test_only_processes_of_the_agent_end_whatever_it_says_of_its_launcher(local: Cli) -> None:
+    local.create("foo", *NONE)
+    started = local.state_dir("foo") / "started"
+    words = ["sh", "-c", "sleep 1000 & echo; wait"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        [child] = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text().split()
+        started.write_text(json.dumps(json.loads(started.read_text()) | {"pid": other.pid}))
+        local("limit", "foo", "--timeout", "1s").ok()
+        assert ended(local, "foo") == "timed out after 1 s"
+        assert Path(f"/proc/{child}/cmdline").read_bytes() == b"sleep\x001000\x00"
+        os.killpg(other.pid, signal.SIGKILL)
 
 
 def test_in_the_foreground_the_reason_is_told(local: Cli) -> None:

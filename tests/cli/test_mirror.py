@@ -325,6 +325,23 @@ def test_a_url_gives_a_clone_at_its_default_branch(mngr: Cli) -> None:
     mngr("create", "no", "--from", "ext::sh -c touch% x", "--", "true").fails(1, "not allowed")
 
 
+def test_the_password_of_a_url_is_written_nowhere(mngr: Cli) -> None:
+    mngr.git("clone", "-q", "--bare", str(mngr.repo), str(mngr.base / "origin.git"))
+    mngr.env |= {
+        "GIT_CONFIG_COUNT": "4",
+        "GIT_CONFIG_KEY_3": f"url.file://{mngr.base}/.insteadOf",
+        "GIT_CONFIG_VALUE_3": "https://me:hunter2@nowhere.invalid/",
+    }
+    url = "https://me:hunter2@nowhere.invalid"
+    mngr.create("foo", "--from", f"{url}/origin.git")
+    done = mngr("create", "bar", "--from", f"{url}/none.git", "--", "true").fails(1, "none.git")
+    assert "hunter2" not in done.err
+    mngr.git("commit", "-q", "--allow-empty", "-m", "new", cwd=mngr.work_dir("foo"))
+    mngr("pull", "foo").ok()
+    files = [path for path in mngr.base.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
+
+
 def test_another_agent_is_a_source_with_its_uncommitted_work(mngr: Cli) -> None:
     for name, mode in (("tree", ()), ("clone", MIRROR)):
         mngr.create(name, *mode)

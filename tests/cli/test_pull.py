@@ -260,3 +260,11 @@ def test_a_pipe_in_a_directory_is_named_and_left_out(mngr: Cli) -> None:
     done = mngr("pull", "foo", "reports").ok()
     assert done.err == "mngr: pipe is neither a file, a directory nor a link; skipped\n"
     assert [each.name for each in (mngr.repo / "reports").iterdir()] == ["one"]
+
+
+def test_a_pipe_or_a_repository_alone_is_refused(mngr: Cli) -> None:
+    mngr.create("foo", "--transfer", "git-worktree")
+    os.mkfifo(mngr.work_dir("foo") / "pipe")
+    for name in ("pipe", ".git"):
+        mngr("pull", "foo", name, "copy").fails(1, "cannot be copied by itself")
+    assert not (mngr.repo / "copy").exists()

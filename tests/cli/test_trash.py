@@ -270,6 +270,20 @@ def test_a_restore_writes_no_file_where_another_worktree_claims_to_be(mngr: Cli)
     assert branch(mngr, mngr.work_dir("foo")) == "mngr/foo"
 
 
+@pytest.mark.parametrize("name", ["HEAD", "gitdir"])
+def test_a_pipe_in_the_records_of_a_worktree_is_named(local: Cli, name: str) -> None:
+    local.create("good")
+    local.create("evil")
+    pipe = local.repo / ".git" / "worktrees" / local.work_dir("evil").name / name
+    pipe.unlink()
+    os.mkfifo(pipe)
+    try:
+        local("destroy", "--force", "good", timeout=20).fails(1, f"{pipe} is not a regular file")
+    finally:
+        pipe.unlink()
+    local("destroy", "--force", "good", timeout=20).ok()
+
+
 def test_an_edited_note_or_record_in_the_trash_moves_and_removes_nothing_else(
     mngr: Cli, precious: Path
 ) -> None:

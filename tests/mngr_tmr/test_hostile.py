@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import string
+import subprocess
 import tarfile
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -214,6 +216,22 @@ def test_torn_and_garbled_archives_give_what_they_can(data: st.DataObject) -> No
         inside.mkdir()
         artifacts.unpack(bytes(whole[:cut]), inside)
         assert [each.name for each in Path(folder).iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_nothing_in_place_of_the_list_of_artifacts_is_opened(tmp_path: Path, kind: str) -> None:
+    precious, listing = tmp_path / "precious", tmp_path / ".artifacts"
+    precious.write_text("mine")
+    if kind == "pipe":
+        os.mkfifo(listing)
+    else:
+        listing.symlink_to(precious)
+    (tmp_path / ".mngr-e2e").mkdir()
+    (tmp_path / ".mngr-e2e" / "result.json").write_text("{}")
+    argv = ["sh", "-c", artifacts.ARTIFACTS, "mngr", str(listing)]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=10, check=True)
+    assert artifacts.unpack(done.stdout, tmp_path / "out") == 1
+    assert precious.read_text() == "mine"
 
 
 # paths and signatures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,6 +112,13 @@ def test_a_summary_imitates_no_evidence_and_closes_no_issue() -> None:
         assert not re.search(r"#\d|GH-\d|issues/\d|@", text), text
     run = told("Closes #12")
     assert messages.repair(run, repairs(run)[0])[0] == "Closes # 12"
+
+
+@pytest.mark.parametrize("mark", ["[skip ci]", "[CI skip]", "[no ci]", "***NO_CI***"])
+def test_a_summary_cannot_skip_the_checks_of_the_branch(mark: str) -> None:
+    run = told(f"Repaired {mark}\n\nIt is right. {mark}")
+    for text in (*messages.repair(run, repairs(run)[0]), *messages.others([[run.tasks["a"]]])):
+        assert mark.lower() not in text.lower()
 
 
 def judged(**more: object) -> Run:

@@ -50,6 +50,15 @@ def test_looking_and_moving_the_whole_changes_nothing(host: Host, work: Path) ->
     assert not risk(host, work)
 
 
+def test_the_mark_is_written_through_no_link(host: Host, work: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    mark(host).unlink()
+    mark(host).symlink_to(precious)
+    mark_copied(host, agent(work))
+    assert precious.read_text() == "mine" and not mark(host).is_symlink()
+
+
 @pytest.mark.parametrize(
     ("script", "named"),
     [

@@ -77,6 +77,17 @@ def test_modes_links_and_what_is_left_out(tmp_path: Path) -> None:
     assert sorted(each.name for each in root.iterdir()) == ["again", "link", "shut"]
 
 
+def test_a_git_repository_is_left_out_wherever_it_is(tmp_path: Path) -> None:
+    root = tmp_path / "in"
+    root.mkdir()
+    hooks = ("./.git/hooks/pre-commit", "./lib/.git/config", "./lib/.GIT/config")
+    folders = [member(each, tarfile.DIRTYPE) for each in (".", "./.git", "./lib", "./lib/.git")]
+    members = [*folders, *map(member, hooks), member("./sub/.git"), member("./.gitignore")]
+    arrived = unpack(archive(tmp_path, *members), str(root))
+    assert arrived.skipped == [".git", "lib/.git", "sub/.git"]
+    assert sorted(path.name for path in root.rglob("*")) == [".gitignore", "lib"]
+
+
 def test_an_archive_that_was_cut_off_is_an_error(tmp_path: Path) -> None:
     path = archive(tmp_path, *(member(f"f{n}") for n in range(50)))
     os.truncate(path, 20_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from mngr.errors import Refused
 from mngr.git.repository import GitError, Repo
@@ -168,7 +169,7 @@ FETCH = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maint
 
 # Serves an agent's repository; the path that git appends is not used.
 SERVE = r"""
-odd=$(find "$common/refs" "$common/objects" ! -type f ! -type d | head -n 1)
+odd=$(find -H "$common/refs" "$common/objects" ! -type f ! -type d | head -n 1)
 [ -z "$odd" ] || refuse "$odd is not a regular file"
 case $1 in
   upload-pack) theirs -c safe.directory='*' upload-pack --strict "$gitdir" ;;
@@ -263,6 +264,11 @@ def is_ancestor(repo: Repo, old: str, new: str) -> bool:
     return repo.attempt("merge-base", "--is-ancestor", old, new).code == 0
 
 
+def anonymous(url: str) -> str:
+    """Return the URL without its login, because the agent can read the record of its source."""
+    return re.sub(r"^(https?://)[^/]*@", r"\1", url)
+
+
 def remote_head(run: Runner, url: str) -> tuple[str, str]:
     """Return the branch of a remote repository's HEAD, and its commit; "" if it is empty."""
     words = ["git", "ls-remote", "--symref", "--", url, "HEAD"]
@@ -271,7 +277,7 @@ def remote_head(run: Runner, url: str) -> tuple[str, str]:
         # After a blank line, git only advises to check rights and existence.
         told = done.stderr.decode("utf-8", "replace").strip().partition("\n\n")[0]
         hint = "" if "/" in url else "a snapshot is written AGENT/SNAPSHOT"
-        raise GitError(f"git cannot read {url}: {'; '.join(told.splitlines())}", hint)
+        raise GitError(f"git cannot read {anonymous(url)}: {'; '.join(told.splitlines())}", hint)
     branch = commit = ""
     for line in os.fsdecode(done.stdout).splitlines():
         what, _, name = line.partition("\t")

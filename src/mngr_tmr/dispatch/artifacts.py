@@ -12,6 +12,7 @@ FILE_LIMIT, TOTAL_LIMIT, COUNT_LIMIT = 4 << 20, 64 << 20, 5000
 # to tar.
 ARTIFACTS = rf"""
 [ -d .mngr-e2e ] && [ ! -L .mngr-e2e ] || exit 0
+rm -rf "$1" # the agent may have put a pipe or a link there
 find .mngr-e2e -type f -size -{FILE_LIMIT >> 10}k ! -path '*
 *' | head -n {COUNT_LIMIT} > "$1" || exit 0
 tar -cf - -T "$1" 2>/dev/null | head -c {TOTAL_LIMIT}

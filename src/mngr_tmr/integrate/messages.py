@@ -145,9 +145,14 @@ def _said(text: str) -> list[str]:
 REFERENCE = re.compile(r"#(?=\d)|\bGH-(?=\d)|(?<=/issues/)(?=\d)|(?<=/pull/)(?=\d)", re.IGNORECASE)
 
 
+SKIP = re.compile(r"\[(?=[\w -]*\b(?:skip|no ci)\b[\w -]*\])|NO_(?=CI)", re.IGNORECASE)
+"""The beginning of `[skip ci]`, `[no ci]`, `***NO_CI***` and the like."""
+
+
 def _plain(text: str) -> str:
-    """Return text of an agent without mentions and issue references, which a forge would act on."""
+    """Return text of an agent without mentions, issue references and words that skip checks."""
     apart = REFERENCE.sub(lambda found: f"{found[0]} ".replace("- ", " "), cleaned(text, 4000))
+    apart = SKIP.sub(lambda found: found[0].replace("_", " ").replace("[", "[ "), apart)
     return apart.replace("@", "(at)")
 
 

@@ -108,7 +108,9 @@ def _told(args: Namespace, agent: Agent, found: Pulled) -> str:
 
 def report_files(args: Namespace, agent: Agent, found: Copied) -> int:
     for name in found.skipped:
-        warn(f"{name} is neither a file, a directory nor a link; skipped")
+        is_git = os.path.basename(name).lower() == ".git"
+        kind = "a git repository" if is_git else "neither a file, a directory nor a link"
+        warn(f"{name} is {kind}; skipped")
     row: dict[str, Json] = {
         "id": agent.id,
         "name": agent.name,

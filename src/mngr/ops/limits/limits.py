@@ -65,11 +65,12 @@ def _launched(world: World, agent: Agent) -> Agent:
 
 def _watch(world: World, agent: Agent) -> None:
     """Start a new watcher; an older one notices that it has been replaced, and exits."""
-    host, started = agent.host, agent.evidence.this_started
+    # The pid of the pane is that of the launcher; the agent can write another one into `started`.
+    host, pane = agent.host, agent.evidence.pane
     host.put(watcher.files(world, host, agent.record))
-    if started is not None and Limits.of(agent.record):
+    if pane is not None and Limits.of(agent.record):
         script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
-        argv = tmux.background(host.socket, ["sh", script, str(started.pid)])
+        argv = tmux.background(host.socket, ["sh", script, str(pane.pid)])
         done = host.run(argv, timeout=20)
         done.raise_if_failed(f"the limits of {agent.name} cannot be watched")
 
@@ -101,13 +102,13 @@ class Keeper:
 
     def _end(self, agent: Agent, cause: str) -> None:
         """End an agent as the watcher would: its launcher reports the cause, its work is kept."""
-        host, started = agent.host, agent.evidence.this_started
-        if started is None:
+        host, pane = agent.host, agent.evidence.pane
+        if pane is None:
             return
         script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
         try:
             host.put(watcher.files(self._world, host, agent.record))
-            host.run(["sh", script, str(started.pid), cause], timeout=120)
+            host.run(["sh", script, str(pane.pid), cause], timeout=120)
         except MngrError as error:
             self._world.note(agent.name, error)
 

@@ -144,7 +144,8 @@ excess() {
     }' prices -
 }
 
-rm -f ".watcher.$$"; printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
+rm -f ".watcher.$$"
+printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
 now=$(date +%s) ticks=0 again=1 line=
 [ ! -f started ] || IFS= read -r line < started
 line=${line#*\"time\":} started=${line%%[!0-9]*}

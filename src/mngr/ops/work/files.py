@@ -46,7 +46,7 @@ class Copied(Struct):
     same: int = 0
     """The number of files that were already there."""
     skipped: tuple[str, ...] = ()
-    """Paths that are neither a file, a directory nor a link."""
+    """Paths that are neither a file, a directory nor a link, and repositories of git."""
 
 
 def inside_work_dir(path: str) -> str:
@@ -117,8 +117,10 @@ def _existing(folder: str) -> tuple[str, str]:
 
 
 def _rename_only(folder: str, name: str) -> None:
-    (only,) = os.listdir(folder)
-    os.rename(os.path.join(folder, only), os.path.join(folder, name))
+    found = os.listdir(folder)
+    if len(found) != 1:
+        raise Refused("a pipe, a socket, a device or a git repository cannot be copied by itself")
+    os.rename(os.path.join(folder, found[0]), os.path.join(folder, name))
 
 
 def _receive(agent: Agent, path: str, stage: StagingDirectory) -> Arrived:

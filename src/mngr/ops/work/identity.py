@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from mngr.errors import MngrError
+from mngr.errors import MngrError, Refused
 from mngr.git.exchange import Bare
+from mngr.git.stranger_scripts import REFUSED
 from mngr.hosts.base import Host
 from mngr.model.records import AgentRecord, is_work_dir
 from mngr.model.struct import Struct
@@ -159,12 +160,24 @@ def _before(record: AgentRecord, seen: Seen) -> str:
     return os.path.join(seen.worktrees, os.path.basename(record.work_dir)) if seen.moved else ""
 
 
+# An agent can write to git's records of its worktree; git would wait for a named pipe there.
+WORKTREES = rf"""
+common=$1; shift
+odd=$(find -H "$common/worktrees" "$common/refs" ! -type f ! -type d 2>/dev/null | head -n 1)
+[ -z "$odd" ] || {{ printf '%s is not a regular file\n' "$odd" >&2; exit {REFUSED}; }}
+exec git "$@" --git-dir="$common" worktree list --porcelain -z
+"""
+
+
 def described(repo: Bare, branches: set[str]) -> Repository:
     """Return its worktrees and those branches; one git call if all are checked out."""
-    listed = repo.ask("worktree", "list", "--porcelain", "-z")
-    if listed is None:
+    words = [repo.path, *repo.flags]
+    done = repo.run(["sh", "-c", WORKTREES, "mngr", *words], timeout=repo.timeout)
+    if done.code == REFUSED:
+        raise Refused(f"git was not run in {repo.path}: {done.complaint}", "remove that file")
+    if done.code:
         return Repository(path="")
-    worktrees = _worktrees(listed)
+    worktrees = _worktrees(os.fsdecode(done.stdout))
     heads = {each.branch: each.head for each in worktrees.values() if each.branch}
     holders: dict[str, list[str]] = {}
     for path, each in worktrees.items():

@@ -100,6 +100,7 @@ def _judged(host: Host, record: AgentRecord, losing_branch: str) -> Risk:
 # directory is newer than the mark; then every later change is, too. If find has no -cnewer, no mark
 # is left.
 MARK = r"""
+rm -rf "$2"; set -C # a command that prepared the agent may have put a link there
 : > "$2" && tries=0 || exit 1
 while [ "$tries" -lt 300 ]; do
   chmod u+r "$1" && newer=$(find "$1" -prune -cnewer "$2" 2> /dev/null) || break

@@ -106,7 +106,7 @@ def _uncommitted(repo: Repo) -> list[StatusLine] | None:
 def is_other(host: Host, text: str, source: str) -> bool:
     """Return whether `--from` names another source than the record; default: the current one."""
     if ":" in text and not os.path.isdir(text):
-        return text != source
+        return exchange.anonymous(text) != source
     if not os.path.isdir(text) or os.path.realpath(text) == os.path.realpath(os.curdir):
         return False
     found = directory(host, os.path.abspath(text))
@@ -126,21 +126,22 @@ def from_url(world: World, url: str) -> Source:
     asked = time.time()
     branch, commit = exchange.remote_head(spawn.run, url)
     if not commit:
-        raise UsageError(f"--from: the repository {url} has no commits yet")
-    path = mirror.mirror_path(world.home, url)
+        raise UsageError(f"--from: the repository {exchange.anonymous(url)} has no commits yet")
+    shown = exchange.anonymous(url)
+    path = mirror.mirror_path(world.home, shown)
     repo = Bare(run=spawn.run, path=path)
     with Lock(world.home, "mirror", path):
         exchange.make_mirror(spawn.run, path, world.home, commit)
         if _fetched(path) < asked:  # else another process has fetched
             _refresh(repo, url)
-    top = Checkout(top=url, common_dir=path, head=commit, branch=branch)
-    return Source(path=url, repo=repo, checkout=top, bare=True)
+    top = Checkout(top=shown, common_dir=path, head=commit, branch=branch)
+    return Source(path=shown, repo=repo, checkout=top, bare=True)
 
 
 def _refresh(repo: Repo, url: str) -> None:
     refspecs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     done = exchange.fetch(repo, url, refspecs)
-    done.raise_if_failed(f"{url} could not be fetched")
+    done.raise_if_failed(f"{exchange.anonymous(url)} could not be fetched")
 
 
 def _fetched(path: str) -> float:

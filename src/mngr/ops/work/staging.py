@@ -52,7 +52,7 @@ class Arrived(Struct):
     modes: dict[str, int]
     """Modes of directories, by relative path; until the end only this user can write to them."""
     skipped: list[str]
-    """Paths that are neither a file, a directory nor a link."""
+    """Paths that are neither a file, a directory nor a link, and repositories of git."""
 
 
 def unpack(path: str, root: str) -> Arrived:
@@ -76,6 +76,11 @@ def _member(
         raise Refused(f"the archive contains an unsafe path: {member.name!r}")
     if not parts:
         return arrived.replace(is_directory=True, modes={**arrived.modes, "": member.mode & 0o777})
+    hidden = [at for at, part in enumerate(parts) if part.lower() == ".git"]
+    if hidden:  # git would run the programs that its configuration names
+        if hidden[0] == len(parts) - 1:
+            arrived.skipped.append("/".join(parts))
+        return arrived
     path = os.path.join(root, *parts)
     _refuse_link(root, parts, member.name)
     if member.isdir():
