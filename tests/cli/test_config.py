@@ -185,7 +185,8 @@ def test_unset_goes_back_to_the_default(mngr: Shell) -> None:
     mngr.ok("set", "trash.keep", "30d")
     mngr.ok("unset", "trash.keep")
     assert mngr.ok("get", "trash.keep") == "14d\n"
-    assert "is not set in" in mngr.fails(4, "unset", "trash.keep")
+    unset = mngr.fails(4, "unset", "trash.keep")
+    assert f"trash.keep is not set in {mngr.user_file}; it has its default value" in unset
 
 
 def test_unset_of_a_value_from_elsewhere_names_that_place(mngr: Shell) -> None:

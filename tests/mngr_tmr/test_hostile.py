@@ -382,6 +382,12 @@ def test_numbers_and_addresses_are_no_difference(text: str, number: int, address
     assert len(normalise(text).splitlines()) <= 1
 
 
+def test_a_signature_separates_the_lines_of_a_message_and_shows_where_it_is_cut() -> None:
+    shown = signature("call", "E", "expected it to succeed\nit exited with 2\n", "t.py:f")
+    assert shown.startswith("call: E: expected it to succeed; it exited with # in t.py:f [")
+    assert f"{'x' * 99}… [" in signature("call", "E", "x" * 300, "")
+
+
 # times
 
 

@@ -188,7 +188,7 @@ def test_what_cannot_begin_is_refused_before_anything_is_written(local: Cli) -> 
     refused("--name", "trash", "'trash': this name is reserved")
     refused("--name", "Night", "at most 20 lower-case letters, digits and dashes")
     refused("--base", "nosuch", "'nosuch' is not a commit in")
-    refused("--max-cost", "much", "'much' is not an amount of money")
+    refused("--max-cost", "much", "'much' is not an amount of money; write dollars, as in 2.50")
     local("tmr", "rm").fails(2, "name one run", "mngr tmr list")
     local("tmr", "frobnicate").fails(2, "unknown command: mngr tmr frobnicate", "commands: run")
     local.write("README.md", "edited\n")

@@ -22,8 +22,8 @@ CHANGEABLE = (
     *("name", "labels", "launch", "launch_time", "launches", "worker", "stop", "removal"),
     *("archived", "timeout", "max_cost", "max_tokens"),
 )
-"""What commands change in a record. An agent in a sandbox could change the rest of its own record,
-such as the repository in which git runs."""
+"""The fields of a record that commands change. The other fields are not read from the record of an
+agent in a sandbox, which could change them: for example the repository in which git runs."""
 
 
 def read_evidence(

@@ -44,8 +44,8 @@ OPTIONS = (
 
 TRIES = 8
 SILENCE = 5.0
-"""Seconds for which a connection that timed out is not tried again by the same process, and after
-which one that was closed early is not tried again: a jump host may be down."""
+"""Seconds for which the same process does not retry a connection that timed out, and after which it
+does not retry one that was closed early: a jump host may be down."""
 
 HELLO = 'printf "%s\\n%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)" "${SHELL##*/}"'
 POSIX = frozenset("sh ash bash dash ksh mksh zsh".split())
@@ -213,7 +213,7 @@ class SshHost(RemoteHost):
             hint = f"trust it with `mngr host trust {name}`"
             return UnknownKey(f"the key of host {name} is not known yet", hint)
         if "kex_exchange_identification" in told:
-            told = f"host {name}, or the way to it, closed the connection before the login"
+            told = f"host {name}, or its jump host, closed the connection before the login"
             return Crowded(told, f"test it with `ssh {name}`")
         if "Permission denied" in told:
             refused = told.strip().splitlines()[-1].strip()

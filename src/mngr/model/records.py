@@ -120,7 +120,7 @@ class AgentRecord(Struct):
         """Return the record; an agent can write its own, and these fields are words of commands."""
         record = super().from_json(value)
         if not NAME.fullmatch(record.name):
-            raise BadRecord("its name is not a name")
+            raise BadRecord("its name is not valid")
         if record.base_commit.strip("0123456789abcdef"):
             raise BadRecord("its base is not a commit")
         return record

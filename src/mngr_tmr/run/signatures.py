@@ -23,7 +23,7 @@ LINES = 3
 def normalise(message: str) -> str:
     """Return the first lines of a message, without numbers, paths, times and ids."""
     told = [line.strip() for line in message.splitlines() if line.strip()]
-    text = "\n".join(told[:LINES])[:600]
+    text = "; ".join(told[:LINES])[:600]
     for pattern, stand_in in SAME:
         text = pattern.sub(stand_in, text)
     return text.strip()
@@ -35,4 +35,5 @@ def signature(stage: str, exception: str, message: str, frame: str) -> str:
     whole = "\0".join((stage, exception, text, frame))
     mark = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:8]
     where = f" in {frame}" if frame else ""
-    return f"{stage}: {exception}: {text[:100]}{where} [{mark}]"
+    shown = text if len(text) <= 100 else f"{text[:99]}…"
+    return f"{stage}: {exception}: {shown}{where} [{mark}]"

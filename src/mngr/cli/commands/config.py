@@ -148,7 +148,8 @@ def _unset(args: Namespace) -> int:
     parts, path = split_key(args.key), _path(args)
     if lookup(read_settings(path) or {}, parts) is None:
         origin = args.config.origin(args.key)
-        raise NotFound(f"{args.key} is not set in {path}", origin and f"it comes from {origin}")
+        other = "it has its default value" if origin == "default" else f"it comes from {origin}"
+        raise NotFound(f"{args.key} is not set in {path}", origin and other)
     if not args.dry_run:
         change(args.config.home, path, parts, None, private=_scope(args) == "user")
     return _done(args, "unset", path)

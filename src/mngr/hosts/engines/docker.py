@@ -100,15 +100,15 @@ class DockerProvider(Engine):
         return name
 
     def _check_volumes(self, handle: str) -> None:
-        """Raise if no image has the agents' files, which `remove` would delete."""
+        """Raise if `remove` would delete the agents' files and no image would have them."""
         notes = ledger.known(self.controller, self.name)
         home = next((note.home for note in notes if note.handle == handle), "")
         told = self.tell("inspect", "-f", VOLUMES, handle).splitlines()
         for name, _, folder in (line.partition(" ") for line in told):
             if UNNAMED.fullmatch(name) and f"{home}/".startswith(f"{folder.rstrip('/')}/"):
                 raise MngrError(
-                    f"docker: the agents' files are on a volume without a name ({folder}), which "
-                    "is in no image and ends with the container",
+                    f"docker: the agents' files are on an anonymous volume ({folder}), which is "
+                    "not part of an image and is removed with the container",
                     "pull their work and destroy them before the host",
                 )
 

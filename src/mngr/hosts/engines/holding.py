@@ -41,7 +41,7 @@ find_socket() {
       start-server ';' set -g exit-empty off
   }
 }
-# Two files take turns, because a full disk has no place for another one.
+# Two files are used alternately, because a full disk has no room for another one.
 look() {
   if touch "$next" 2> /dev/null; then
     [ -z "$(find "$home/agents" -newer "$seen" 2> /dev/null | head -n 1)" ] || active=$now
