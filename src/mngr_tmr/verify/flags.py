@@ -13,6 +13,8 @@ RUNNER = re.compile(
     r"\b(_?pytest|unittest|PYTEST_\w+|MNGR_\w+|sys\.modules|sys\._getframe|inspect\.stack|mngr_e2e"
     r"|mngr_tmr\w*)\b"
 )
+EQUAL = re.compile(r"\b(__eq__|__ne__|__builtins__|builtins)\b")
+"""An object may claim to equal whatever a test expects."""
 SHORT = 4
 """A shorter literal may be anywhere by chance."""
 LIMIT = 20
@@ -58,6 +60,9 @@ def _why(text: str, before: str, names: Sequence[str], expected: Sequence[str]) 
     runner = next((each for each in RUNNER.findall(text) if not _named(each, before)), "")
     if runner:
         return f"names the test runner: {runner}"
+    equal = next((each for each in EQUAL.findall(text) if not _named(each, before)), "")
+    if equal:
+        return f"affects what tests compare: {equal}"
     named = next((name for name in names if _named(name, text)), "")
     if named:
         return f"names the test: {named}"
