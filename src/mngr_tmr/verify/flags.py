@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
@@ -105,6 +106,23 @@ def expected(function: ast.AST) -> set[str]:
         each for place in places for each in ast.walk(place) if isinstance(each, ast.Constant)
     ]
     return {str(each.value) for each in constants if type(each.value) in (str, int, float)}
+
+
+def examples(source: str | None) -> set[tuple[str, str]]:
+    """Return the doctests in the docstrings of a module: what is typed, and the output."""
+    from doctest import DocTestParser  # imports pdb
+
+    try:
+        tree = ast.parse(source or "")
+    except (SyntaxError, ValueError):
+        return set()
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
+    found: set[tuple[str, str]] = set()
+    for text in texts:
+        with suppress(ValueError):
+            found |= {(each.source, each.want) for each in DocTestParser().get_examples(text)}
+    return found
 
 
 def _asserts(node: ast.AST) -> bool:
