@@ -279,7 +279,7 @@ class Case(pytest.Item):
 
 def test_a_project_that_measures_its_coverage_is_like_any_other(local: Cli) -> None:
     local.write("measures.py", COV)
-    local.write("pytest.ini", "[pytest]\naddopts = -p measures --cov=tool\npythonpath = .\n")
+    local.write("pytest.ini", "[pytest]\naddopts = -p measures --cov=tool --ff\npythonpath = .\n")
     plain(local, "def test_one():\n    assert False\n\n\ndef test_two():\n    pass\n")
     done = run(local, NONE, "--only", "failing")
     done.fails(1, "no change was accepted")
