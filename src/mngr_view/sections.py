@@ -55,7 +55,9 @@ def clusters(view: View) -> Part:
 
 
 def _signature(view: View, node_id: str) -> str:
-    return shortened(view.run.baseline[node_id].signature, 300)
+    baseline = view.run.baseline[node_id]
+    flaky = "flaky: " if baseline.standing == "flaky" else ""
+    return f"{flaky}{shortened(baseline.signature, 300)}"
 
 
 def _cluster(view: View, signature: str, tests: list[str]) -> Html:

@@ -229,6 +229,52 @@ def test_what_leaves_another_test_of_the_line_failing_gives_way_to_better(tmp_pa
     assert garage.passing(), garage.output
 
 
+LABELS = """\
+def name(long, short):
+    return long and short
+
+
+def label(long, short):
+    return "<" + name(long, short) + "]"
+"""
+CASES = """\
+import pytest
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix == ".cases":
+        return Cases.from_parent(path=file_path, parent=parent)
+
+
+class Cases(pytest.File):
+    def collect(self):
+        return [Case.from_parent(self, name="case (1)")]
+
+
+class Case(pytest.Item):
+    def runtest(self):
+        from labels import name
+
+        assert name(*self.path.read_text().split()) == "long"
+"""
+
+
+def test_one_of_two_causes_is_repaired_for_a_test_of_any_kind(tmp_path: Path) -> None:
+    """The other test fails in another way with it, because it has both causes."""
+    root = tmp_path / "project"
+    (root / "tests").mkdir(parents=True)
+    (root / ".gitignore").write_text("__pycache__/\n")
+    (root / "labels.py").write_text(LABELS)
+    (root / "tests/conftest.py").write_text(CASES)
+    (root / "tests/names.cases").write_text("long short\n")
+    both = "def test_label():\n    assert label('long', 'short') == '<long>'\n"
+    (root / "tests/test_label.py").write_text(f"from labels import label\n\n\n{both}")
+    garage = Garage(root, tmp_path / "state")
+    outcome = garage.work("Test: tests/names.cases::case (1)\nMode: fix\n", budget="8")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
+    assert garage.diff() == ["-    return long and short", "+    return long or short"]
+
+
 @pytest.mark.soak
 def test_a_test_command_is_used_as_given(tmp_path: Path) -> None:
     garage = calc(tmp_path)

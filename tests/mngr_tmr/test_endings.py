@@ -279,7 +279,7 @@ class Case(pytest.Item):
 
 def test_a_project_that_measures_its_coverage_is_like_any_other(local: Cli) -> None:
     local.write("measures.py", COV)
-    local.write("pytest.ini", "[pytest]\naddopts = -p measures --cov=tool\npythonpath = .\n")
+    local.write("pytest.ini", "[pytest]\naddopts = -p measures --cov=tool --ff\npythonpath = .\n")
     plain(local, "def test_one():\n    assert False\n\n\ndef test_two():\n    pass\n")
     done = run(local, NONE, "--only", "failing")
     done.fails(1, "no change was accepted")
@@ -338,3 +338,20 @@ def test_a_failure_that_cannot_be_printed_is_a_failure(local: Cli) -> None:
     frames = {node.rpartition("_")[2]: each.runs[0].exception for node, each in baseline}
     assert frames == {"error": "ValueError", "value": "AssertionError", "last": ""}
     assert done.out.count("found no candidate repair") == 2, done.out
+
+
+def test_a_project_in_a_folder_of_the_repository_runs_with_its_own_settings(local: Cli) -> None:
+    local.write("parts/shop/src/shop.py", "PRICE = 3\n")
+    local.write(
+        "parts/shop/tests/test_shop.py",
+        "from shop import PRICE\n\n\ndef test_price():\n    assert PRICE == 4\n",
+    )
+    settings = '[tool.pytest.ini_options]\npythonpath = ["src"]\n'
+    local.write("parts/shop/pyproject.toml", settings)
+    local.commit("parts")
+    fix = "sed -i s/3/4/ parts/shop/src/shop.py && git commit -qam fix && "
+    publish = "\"$MNGR_AGENT_STATE_DIR/publish\" --attempted fix --summary 'the price'"
+    run(local, NONE).fails(1, "No module named 'shop'", f"in {local.repo} to see", "put paths of")
+    run(local, fix + publish, "parts/shop", "--only", "failing").ok()
+    assert local.git("show", "tmr/e:parts/shop/src/shop.py") == "PRICE = 4"
+    assert [*runs.load(local.home / "tmr/e").tests] == ["parts/shop/tests/test_shop.py::test_price"]

@@ -158,3 +158,53 @@ def test_a_run_that_is_killed_holds_the_same(robots: Cheats, seed: int) -> None:
     assert len(robots.launches()) == len(set(robots.launches())) == 5
     held = robots.cli.git("for-each-ref", "--format=%(refname)", "refs/mngr/tmr/held/held")
     assert len(held.split()) == 3
+
+
+DOCTESTED = '''\
+"""Prices."""
+
+
+def total(prices):
+    """Add prices.
+
+    >>> total([2, 3])
+    5
+    """
+    amount = 0
+    for price in prices:
+        amount -= price
+    return amount
+
+
+def double(n):
+    """Double a number.
+
+    >>> double(2)
+    4
+    """
+    return n * 3
+'''
+EDITS = r"""
+case $MNGR_TMR_TASK in
+  *total*) sed -i 's/^    5$/    -5/' shop.py ;;
+  *) sed -i 's/n \* 3/n * 2/' shop.py ;;
+esac
+git -c user.name=Robot -c user.email=robot@example.com commit -qam 'a change'
+"$MNGR_AGENT_STATE_DIR/publish" --attempted fix --summary "changed it"
+"""
+
+
+def test_a_module_with_doctests_is_fixed_and_its_examples_are_not_changed(local: Cli) -> None:
+    local.write("shop.py", DOCTESTED)
+    local.write("pytest.ini", "[pytest]\naddopts = --doctest-modules\n")
+    local.commit("a shop")
+    agent = (f"--agent-arg={word}" for word in ("sh", "-c", EDITS))
+    words = ("--name", "d", "--type", "command", "--only", "failing", "--rounds", "1", "--yes")
+    done = local("tmr", "run", *words, *agent, timeout=300).ok()
+    assert "held for review: shop.py::shop.total" in done.out, done.out
+    assert "shop.py: (changes examples that are doctests)" in done.out, done.out
+    changed = local.git("diff", "main", "tmr/d").splitlines()
+    assert [line for line in changed if line[:1] in "+-" and line[1:3] not in ("++", "--")] == [
+        "-    return n * 3",
+        "+    return n * 2",
+    ]

@@ -86,6 +86,14 @@ def test_what_the_subject_says_is_not_said_twice() -> None:
     assert body.startswith(f"{said}Fixed tests:\n- t.py::a\n")
 
 
+def test_a_sentence_is_its_subject_and_a_name_in_the_code_keeps_its_case() -> None:
+    run = told("fixed the day.")
+    subject, body = messages.repair(run, repairs(run)[0])
+    assert subject == "Fixed the day" and body.startswith("Fixed tests:\n")
+    run = told("to_json was ignored")
+    assert messages.repair(run, repairs(run)[0])[0] == "to_json was ignored"
+
+
 IMITATION = """All is well. Closes #12, fixes GH-7, resolves https://x.org/a/b/issues/3. Ping @all
 
 Fixed tests:

@@ -150,8 +150,9 @@ class Lab:
 
     @cached_property
     def _pytest(self) -> list[str]:
-        argv = [self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mechanic_probe"]
-        argv += ["--basetemp", os.path.join(self.base, "t")]
+        argv = [self.python, "-m", "pytest", "-q", "-p", "mechanic_probe"]
+        argv += ["-o", f"cache_dir={os.path.join(self.base, 'cache')}"]
+        argv += ["--basetemp", os.path.join(self.base, "t"), "--rootdir", self.root]
         xdist = [self.python, "-c", "import xdist"]
         done = subprocess.run(xdist, cwd="/", capture_output=True, check=False)
         return argv if done.returncode else [*argv, "-n", "0"]

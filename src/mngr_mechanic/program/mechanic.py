@@ -26,6 +26,7 @@ class Mechanic:
         self.python = ""
         self.labs: list[Lab] = []
         self.file, _, rest = task.test.partition("::")
+        self.is_python = self.file.endswith(".py")
         self.name = rest.rpartition("::")[2]
 
     def close(self) -> None:
@@ -92,7 +93,7 @@ class Mechanic:
 
     def _improve(self, lab: Lab, result: Result) -> work.Done:
         test = self.task.test
-        if self.task.mode == "fix":
+        if self.task.mode == "fix" or not self.is_python:
             return work.Done("none", f"{test} passes; there is nothing to fix.")
         runs = [result]
         for _ in range(self.task.repeat - 1):
@@ -127,6 +128,8 @@ class Mechanic:
 
     def _stale(self, lab: Lab, result: Result) -> "work.Done | None":
         """Update the test, if the block that it cites contradicts it."""
+        if not self.is_python:
+            return None
         source = SourceFile(self.file, lab.read(self.file))
         for edit in stale.edits(source, result):
             text = edit.applied(source.text)

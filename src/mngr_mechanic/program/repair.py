@@ -65,7 +65,8 @@ class Repairer:
         assert failure is not None
         self._read_sources()
         path = self.task.test.partition("::")[0]
-        clues = hints.gather(self.lab.read(path), failure.line, failure, self.result.commands)
+        source = self.lab.read(path) if path.endswith(".py") else ""
+        clues = hints.gather(source, failure.line, failure, self.result.commands)
         clues.documented = project.documented_words(self.lab.root)
         known = self.known
         scores = localise.suspicion(known.test, known.coverage, known.passing, known.crash)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -73,9 +74,12 @@ class Search:
         self.labs, self.known, self.clock = labs, known, clock
         self.sources: dict[str, SourceFile] = {}
         self.found = Found()
-        self._held: list[tuple[int, Edit]] = []
-        """Edits that leave tests failing, with the number of these tests."""
-        self._hold_until = 0.0
+        self._held: list[tuple[tuple[bool, int], Edit]] = []
+        """Edits that leave tests failing, with the number of these tests.
+
+        Last are those with which a test fails in another way, as it does if it has two causes.
+        """
+        self._hold_until = math.inf
         self._lock = threading.Lock()
         self._checking = threading.Lock()
 
@@ -108,7 +112,7 @@ class Search:
         with self._lock:
             if self.found.edit is not None:
                 return None
-            if self.clock.left < RESERVE or (self._held and self.clock.spent > self._hold_until):
+            if self.clock.left < RESERVE or self.clock.spent > self._hold_until:
                 self.found.out_of_time = True
                 return None
             edit = next(queue, None)
@@ -146,17 +150,15 @@ class Search:
             if not red:
                 self.found.edit = self.found.edit or edit
                 return
-            if other:
-                shown = describe(self.sources[edit.path], edit)
-                self._reject(shown, f"{other[0]} fails in another way with it")
-                return
-            self.clock.say(f"  possible: it leaves {red[0]} failing")
-            if not self._held:
-                self._hold_until = self.clock.spent + HOLD_SHARE * self.clock.budget
-            self._held.append((len(red), edit))
+            how = "in another way" if other else "as before"
+            self.clock.say(f"  possible: {(other or red)[0]} fails {how} with it")
+            if not other:
+                hold = self.clock.spent + HOLD_SHARE * self.clock.budget
+                self._hold_until = min(self._hold_until, hold)
+            self._held.append(((bool(other), len(red)), edit))
 
     def _fails_otherwise(self, result: "Result | None") -> bool:
-        """Return whether the edit changes how that test fails; then it is not a fix."""
+        """Return whether the edit changes how that test fails."""
         return result is not None and told(result) != self.known.failures.get(result.test)
 
     def _reject(self, shown: str, why: str) -> bool:

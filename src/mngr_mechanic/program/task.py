@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 NODE_ID = re.compile(r"[\w./+-]+\.py::[\w:]+(?:\[[^\]\n]*\])?")
+TEST = re.compile(r"^Test: (\S.*::.*)$", re.MULTILINE)
 MODES = ("auto", "fix", "improve")
 IMPROVE = re.compile(r"\b(improve|strengthen)\b", re.IGNORECASE)
 FIX = re.compile(r"\b(fix|repair)\b", re.IGNORECASE)
@@ -96,7 +97,10 @@ def _python(prompt: str) -> str:
 
 
 def named_test(text: str) -> str:
-    """Return the first node id in a text."""
+    """Return the node id that a prompt starts with, or the first one in a text."""
+    given = TEST.search(text)
+    if given:
+        return str(given.group(1))
     found: Optional[re.Match[str]] = NODE_ID.search(text)
     return found.group(0).rstrip(":") if found else ""
 

@@ -130,7 +130,8 @@ def _rest(why: str, subject: str) -> str:
     """Return the part of the text that is not in the subject."""
     first, _, rest = why.strip().partition("\n")
     text = why if _subject(first).endswith("…") or not rest.strip() else rest
-    return "" if text.strip() == subject else text.strip()
+    text = text.strip()
+    return "" if text.rstrip(".").casefold() == subject.casefold() else text
 
 
 def _quotation(text: str) -> list[str]:
@@ -174,7 +175,8 @@ def _scored(each: Repair) -> str:
 def _subject(why: str) -> str:
     first = _plain(why).strip().splitlines()[0] if why.strip() else ""
     sentence = " ".join(first.split(". ")[0].rstrip(".").split())
-    sentence = sentence[:1].upper() + sentence[1:]
+    if sentence.partition(" ")[0].isalpha():  # not a name in the code, such as `to_json`
+        sentence = sentence[:1].upper() + sentence[1:]
     if len(sentence) <= WIDTH:
         return sentence
     cut = textwrap.shorten(sentence, WIDTH, placeholder=" …")

@@ -15,6 +15,9 @@ from mngr_tmr.run.words import counted
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Check, Checked
 
+WHY = ("INTERNALERROR>", "ERROR")
+"""How pytest begins lines about what ended the session."""
+
 
 class Baselining:
     def __init__(self, run: Run, bench: Bench, folder: Path, note: Note, timeout: float) -> None:
@@ -30,7 +33,7 @@ class Baselining:
             return
         checked = self._bench.check(Check("collect", self._run.base, collect_only=True))
         if not checked.tests:
-            raise _nothing_collected(checked)
+            raise _nothing_collected(checked, self._run.repository)
         if checked.bare:
             told = f"baseline, verification and gates run without a sandbox: {checked.bare}"
             self._note("alert", {"text": told})
@@ -71,8 +74,8 @@ class Baselining:
 
     def _give_up(self, broken: Checked, count: int, *, some: bool) -> None:
         """Alert about tests that cannot be run; raise if there is no other test."""
-        lines = [line for line in broken.told.splitlines() if line.startswith("INTERNALERROR>")]
-        last = (lines or broken.told.splitlines() or [""])[-1].removeprefix("INTERNALERROR>")
+        lines = [line for line in broken.told.splitlines() if line.startswith(WHY)]
+        last = (lines or broken.told.splitlines() or [""])[-1].removeprefix(WHY[0])
         why = ": ".join(filter(None, (broken.infrastructure, last.strip())))
         if not some:
             hint = f"the whole output is in {self._folder / broken.proof.log}"
@@ -90,12 +93,13 @@ class Baselining:
         self._note("weighed", {"weak": weak})
 
 
-def _nothing_collected(checked: Checked) -> MngrError:
+def _nothing_collected(checked: Checked, repository: str) -> MngrError:
+    hint = "put paths of tests after `mngr tmr run`, arguments for pytest after `--`"
     if checked.errors:
-        told, hint = checked.errors[0], "run `pytest --collect-only` to see the whole error"
+        told = checked.errors[0]
+        hint = f"run `pytest --collect-only` in {repository} to see the whole error, or {hint}"
     else:  # without pytest's summary, which says the same
         lines = [line.strip() for line in checked.told.splitlines()]
         complaints = [line for line in lines if line and not line.startswith("no tests ")]
         told = "; ".join(complaints)[-300:] or "pytest found none"
-        hint = "put paths of tests after `mngr tmr run`, arguments for pytest after `--`"
     return MngrError(f"no tests were collected: {told}", hint)

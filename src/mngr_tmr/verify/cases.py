@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from mngr.errors import MngrError
 from mngr_tmr.journal.model import Ended, Run, Task, TestRun, Try
@@ -95,6 +96,14 @@ def failure(checked: Checked, test: str, what: str) -> str:
     if run is None:
         return f"{test} {became} {what}"
     return f"{test} {became} {what}: {run.exception}: {run.message.strip().splitlines()[0][:200]}"
+
+
+def is_doctest(node_id: str) -> bool:
+    """Return whether it is a doctest in a module, such as `shop/cart.py::shop.cart.total`."""
+    path, _, name = function(node_id).partition("::")
+    place = PurePosixPath(path)
+    module = place.parent.name if place.name == "__init__.py" else place.stem
+    return place.suffix == ".py" and module in name.split(".")
 
 
 # Some tests pass only after other tests of their file, which leave something that they require. In

@@ -83,7 +83,7 @@ run='plug=$1 pytest=$2; shift 2
 unset MNGR_AGENT_NAME MNGR_AGENT_ID MNGR_AGENT_STATE_DIR MNGR_AGENT_WORK_DIR
 unset MNGR_HOST_DIR MNGR_GIT_BASE
 export PYTHONPATH="$plug:$PWD/src:$PWD"; unset PYTHONDONTWRITEBYTECODE
-eval "$pytest"'"' -p mngr_tmr_probe -p no:cacheprovider -q \"\$@\"'"
+eval "$pytest"'"' -p mngr_tmr_probe -o cache_dir=\"\$HOME/.pytest\" -q --rootdir . \"\$@\"'"
 exec 3>&1
 code=$({ {
   (inside sh -c "$run" mngr "$own/plug" "$pytest" "$@") 2> "$log" 3>&- 4>&-; echo $? >&4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
@@ -13,6 +14,8 @@ RUNNER = re.compile(
     r"\b(_?pytest|unittest|PYTEST_\w+|MNGR_\w+|sys\.modules|sys\._getframe|inspect\.stack|mngr_e2e"
     r"|mngr_tmr\w*)\b"
 )
+EQUAL = re.compile(r"\b(__eq__|__ne__|__builtins__|builtins)\b")
+"""An object may claim to equal whatever a test expects."""
 SHORT = 4
 """A shorter literal may be anywhere by chance."""
 LIMIT = 20
@@ -58,6 +61,9 @@ def _why(text: str, before: str, names: Sequence[str], expected: Sequence[str]) 
     runner = next((each for each in RUNNER.findall(text) if not _named(each, before)), "")
     if runner:
         return f"names the test runner: {runner}"
+    equal = next((each for each in EQUAL.findall(text) if not _named(each, before)), "")
+    if equal:
+        return f"affects what tests compare: {equal}"
     named = next((name for name in names if _named(name, text)), "")
     if named:
         return f"names the test: {named}"
@@ -100,6 +106,23 @@ def expected(function: ast.AST) -> set[str]:
         each for place in places for each in ast.walk(place) if isinstance(each, ast.Constant)
     ]
     return {str(each.value) for each in constants if type(each.value) in (str, int, float)}
+
+
+def examples(source: str | None) -> set[tuple[str, str]]:
+    """Return the doctests in the docstrings of a module: what is typed, and the output."""
+    from doctest import DocTestParser  # imports pdb
+
+    try:
+        tree = ast.parse(source or "")
+    except (SyntaxError, ValueError):
+        return set()
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
+    found: set[tuple[str, str]] = set()
+    for text in texts:
+        with suppress(ValueError):
+            found |= {(each.source, each.want) for each in DocTestParser().get_examples(text)}
+    return found
 
 
 def _asserts(node: ast.AST) -> bool:

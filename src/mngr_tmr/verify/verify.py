@@ -22,10 +22,10 @@ from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.run.words import few
 from mngr_tmr.verify import assertions, patches
 from mngr_tmr.verify.bench import Bench
-from mngr_tmr.verify.cases import Case, Refusal, failure
+from mngr_tmr.verify.cases import Case, Refusal, failure, is_doctest
 from mngr_tmr.verify.checks import Check, function
 from mngr_tmr.verify.fixed import Fixed, FixJudge
-from mngr_tmr.verify.flags import Added, expected, flags
+from mngr_tmr.verify.flags import Added, examples, expected, flags
 from mngr_tmr.verify.forbidden import refuse_forbidden
 from mngr_tmr.verify.measuring import Measure
 from mngr_tmr.verify.parts import Kind, Parts
@@ -60,8 +60,13 @@ class RealInspector:
 
     @cached_property
     def _parts(self) -> Parts:
-        files = {test.file for test in self._run.tests.values()}
+        files = {test.file for node, test in self._run.tests.items() if not is_doctest(node)}
         return Parts(self._repo, self._run.base, self._project, files)
+
+    @cached_property
+    def _doctested(self) -> frozenset[str]:
+        """Return the modules with doctests, which are implementation."""
+        return frozenset(test.file for node, test in self._run.tests.items() if is_doctest(node))
 
     @cached_property
     def _tests(self) -> TestJudge:
@@ -215,7 +220,14 @@ class RealInspector:
         wanted = sorted(expected(test)) if test else []
         gone = [text for each in hunks for text in each.removed]
         data = [name for name in _data(test) if name not in old]
-        return tuple(flags(lines, [case.own, *data], wanted, old, gone))
+        changed = {each.path for each in hunks} & self._doctested
+        lost = [path for path in sorted(changed) if self._loses_examples(case.base, commit, path)]
+        told = [f"{path}: (changes examples that are doctests)" for path in lost]
+        return (*flags(lines, [case.own, *data], wanted, old, gone), *told)
+
+    def _loses_examples(self, base: str, commit: str, path: str) -> bool:
+        before, after = (examples(patches.show(self._repo, each, path)) for each in (base, commit))
+        return not before <= after
 
 
 def _held(verdict: Verdict) -> Verdict:
