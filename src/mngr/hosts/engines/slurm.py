@@ -123,10 +123,12 @@ class SlurmProvider(Engine):
 
 
 def _lease(line: str) -> Lease | None:
-    handle, state, reason, left, code, comment = (word.strip() for word in line.split("|")[:6])
-    tag, *values = comment.split(":")
-    if tag != TAG or len(values) != len(engine.KEYS):
+    words = [word.strip() for word in line.split("|")[:6]]
+    tag, *values = words[-1].split(":")
+    # The comment of another job may have several lines.
+    if len(words) < 6 or tag != TAG or len(values) != len(engine.KEYS):
         return None
+    handle, state, reason, left, code, _ = words
     # In some versions the exit code of a batch script is a wait status.
     ended = holding.ended(int(code) % 256 or int(code) // 256) if code.isdigit() else ""
     why = ended or f"its allocation is {state.lower()} ({reason})"
