@@ -103,6 +103,9 @@ def test_a_user_s_settings_of_programs_change_nothing(boxes: Boxes) -> None:
         cli.create("foo@box1")
         boxes("push", "foo", "README", "sent").ok()
         assert boxes("exec", "foo", "cat sent").ok().out == "hello\n"
+        boxes.one.inside("sh", "-c", f"echo export TMPDIR=/nonexistent >> {rc}")
+        boxes("exec", "foo", "echo > $MNGR_AGENT_STATE_DIR/transcript").ok()
+        assert boxes.states() == {"foo": "RUNNING"}
         boxes.one.inside("sh", "-c", f"echo export GIT_CONFIG_PARAMETERS=broken >> {rc}")
         cli.commit("new")
         refused = boxes("create", "bar@box1", "--no-connect", "--", "true")
