@@ -250,11 +250,13 @@ def control_folder(controller_home: str, *, make: bool = True) -> str:
     """Return a private folder with a short path: a socket's path is limited to about 104 bytes."""
     mark = sha256(os.fsencode(controller_home)).hexdigest()[:8]
     folder = f"/tmp/mngr-{os.getuid()}/ssh-{mark}"
-    if not make:
-        return folder
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    if os.stat(folder).st_uid != os.getuid():
-        raise MngrError(f"{folder} belongs to another user")
+    # /tmp is shared: the owner of either could pose as the host. makedirs would ignore the mode.
+    for each in (os.path.dirname(folder), folder) if make else ():
+        try:
+            os.mkdir(each, 0o700)
+        except FileExistsError:
+            if os.lstat(each).st_uid != os.getuid():
+                raise MngrError(f"{each} belongs to another user") from None
     return folder
 
 
