@@ -204,6 +204,10 @@ def test_names_are_resolved_as_ssh_does(boxes: Boxes) -> None:
     assert boxes.cli.agent("foo")["host"]["name"] == "two.example.com"
     assert boxes("exec", "foo@two.example.com", "whoami").ok().out == "dev2\n"
     boxes("create", "bar@nosuch", "--no-connect", "--", "true").fails(4, "no host 'nosuch'")
+    config.write_text(f"{text}  NoSuchOption yes\n")
+    broken = boxes("create", "bar@box1", "--no-connect", "--", "true")
+    broken.fails(1, str(config), "Bad configuration option: nosuchoption")
+    config.write_text(text)
 
 
 def test_a_refused_login_is_told(boxes: Boxes) -> None:

@@ -288,8 +288,12 @@ def _lines(path: str) -> list[str]:
 def resolves(name: str, config: str) -> bool:
     """Return whether ssh's configuration or the network knows this name."""
     words = ["ssh", *(["-F", config] if config else []), "-G", name]
-    told = spawn.run(words, timeout=10).stdout.decode("utf-8", "replace")
-    target = dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
+    done = spawn.run(words, timeout=10)
+    if done.code:
+        first = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise MngrError(f"ssh cannot read its configuration: {first}")
+    told = done.stdout.decode("utf-8", "replace").splitlines()
+    target = dict(line.split(" ", 1) for line in told if " " in line)
     reached = {"proxyjump", "proxycommand"} & target.keys()
     said = target.get("hostname", name) != name or reached or "." in name
     return bool(said) or _on_the_network(name)
