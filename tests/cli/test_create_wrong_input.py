@@ -88,6 +88,8 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["foo:path"], ["takes no path", "--from"]),
     (["foo@.local"], ["cannot create hosts"]),
     (["foo@nowhere"], ["no host 'nowhere'"]),
+    (["foo@docker"], ["no host 'docker'", "write @.docker"]),
+    (["foo@dev@box"], ["name the user in ~/.ssh/config"]),
 ]
 
 

@@ -103,6 +103,10 @@ def test_a_stopped_host_and_its_agents_come_back(docker: Cli, engine: Engine) ->
     assert docker.state("foo") == "RUNNING"
     engine.told("rm", "-f", *engine.containers(docker))
     assert "gone from docker" in docker.agent("foo")["state_reason"]
+    for words in (("exec", "foo", "true"), ("start", "foo"), ("message", "foo", "-m", "hi")):
+        docker(*words).fails(5, "gone from docker", "mngr host destroy foo")
+    for verb in ("start", "stop", "snapshot"):
+        docker("host", verb, "foo").fails(4, "gone from docker", "mngr host destroy foo")
     docker("host", "destroy", "foo", "--force").ok()
     assert "No agents" in docker("list").ok().out
 

@@ -7,8 +7,12 @@ command of mngr has left open, and never over an ssh of its own.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import stat
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -29,6 +33,39 @@ HELLO = struct.pack(">3I", 8, 1, 4)
 OPENED = struct.pack(">4I", 12, 0x80000006, 0, 7)
 EXITED = struct.pack(">4I", 12, 0x80000004, 7, 3)
 MEGABYTE = 1 << 20
+
+
+AS_USER = """
+import os, sys
+from mngr.errors import MngrError
+from mngr.hosts.ssh import control_folder
+os.umask(0)
+os.setuid(int(sys.argv[1]))
+try:
+    print(control_folder("/home"))
+except MngrError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+def test_nobody_else_can_own_the_folder_of_connections() -> None:
+    user = 900_000_000 + os.getpid()
+    shared = Path(f"/tmp/mngr-{user}")
+
+    def told() -> str:
+        words = [sys.executable, "-c", AS_USER, str(user)]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        made = Path(told())
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (shared, made)] == [0o700, 0o700]
+        shutil.rmtree(shared)
+        shared.mkdir()
+        shared.chmod(0o777)
+        assert told() == f"{shared} belongs to another user"
+    finally:
+        shutil.rmtree(shared, ignore_errors=True)
 
 
 @pytest.fixture

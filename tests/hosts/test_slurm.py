@@ -121,6 +121,25 @@ def test_a_preempted_allocation_says_so_also_when_slurm_has_forgotten_it(tmp_pat
         made.ask("scancel", job)
 
 
+def test_a_job_of_the_user_with_a_long_comment_is_no_host(slurm: Cli, cluster: Cluster) -> None:
+    words = ("--parsable", "--comment=several\nlines", "--chdir=/", "-o/dev/null")
+    job = cluster.ask("sbatch", *words, "--wrap", "sleep 300")
+    slurm("host", "create", "box", "--provider", "slurm").ok()
+    assert list(hosts(slurm)) == ["box"]
+    slurm("host", "destroy", "box").ok()
+    assert slurm("host", "audit", "--provider", "slurm").ok().out == "No hosts that mngr created\n"
+    cluster.ask("scancel", job)
+    until(lambda: not cluster.ask("squeue", "-h"), 60, "the end of the job")
+
+
+def test_variables_of_a_job_in_which_mngr_runs_change_nothing(slurm: Cli, cluster: Cluster) -> None:
+    job = {"LABELIO": "1", "JOB_ID": "99999", "NTASKS": "4", "NNODES": "2", "GPUS": "1"}
+    slurm.env |= {f"SLURM_{key}": value for key, value in job.items()} | {"SQUEUE_NAMES": "none"}
+    slurm.create("foo@.slurm")
+    assert slurm("exec", "foo", "echo here; env | grep -c GPUS").out == "here\n0\n"
+    assert hosts(slurm)["foo"]["state"] == "RUNNING"
+
+
 def test_every_allocation_is_accounted_for(slurm: Cli, cluster: Cluster) -> None:
     for step in ("host_noted", "host_made", "host_kept"):
         name = step.replace("_", "-")

@@ -96,6 +96,25 @@ def test_a_command_tries_a_host_that_cannot_be_reached_once(
 GREETING = "echo Welcome; echo 12345; printf 'a\\tb\\n'; echo Ciao >&2"
 
 
+def test_a_user_s_settings_of_programs_change_nothing(boxes: Boxes) -> None:
+    rc, cli = f"{boxes.one.home}/.bashrc", boxes.cli
+    boxes.one.inside("sh", "-c", f"cp {rc} {rc}.kept; echo export TAR_OPTIONS=--verbose >> {rc}")
+    try:
+        cli.create("foo@box1")
+        boxes("push", "foo", "README", "sent").ok()
+        assert boxes("exec", "foo", "cat sent").ok().out == "hello\n"
+        boxes.one.inside("sh", "-c", f"echo export TMPDIR=/nonexistent >> {rc}")
+        boxes("exec", "foo", "echo > $MNGR_AGENT_STATE_DIR/transcript").ok()
+        assert boxes.states() == {"foo": "RUNNING"}
+        boxes.one.inside("sh", "-c", f"echo export GIT_CONFIG_PARAMETERS=broken >> {rc}")
+        cli.commit("new")
+        refused = boxes("create", "bar@box1", "--no-connect", "--", "true")
+        refused.fails(1, "could not be sent to box1: ")
+        assert "and the repository exists" not in refused.err
+    finally:
+        boxes.one.inside("mv", f"{rc}.kept", rc)
+
+
 @pytest.fixture
 def talkative(boxes: Boxes) -> Iterator[Boxes]:
     """The first machine's login shell greets whoever comes."""
@@ -185,6 +204,10 @@ def test_names_are_resolved_as_ssh_does(boxes: Boxes) -> None:
     assert boxes.cli.agent("foo")["host"]["name"] == "two.example.com"
     assert boxes("exec", "foo@two.example.com", "whoami").ok().out == "dev2\n"
     boxes("create", "bar@nosuch", "--no-connect", "--", "true").fails(4, "no host 'nosuch'")
+    config.write_text(f"{text}  NoSuchOption yes\n")
+    broken = boxes("create", "bar@box1", "--no-connect", "--", "true")
+    broken.fails(1, str(config), "Bad configuration option: nosuchoption")
+    config.write_text(text)
 
 
 def test_a_refused_login_is_told(boxes: Boxes) -> None:

@@ -51,6 +51,8 @@ class HostReading(Struct):
     agents: tuple[Evidence, ...] = ()
     error: str = ""
     """Why the host, or its tmux, did not answer."""
+    hint: str = ""
+    """The command to type next."""
     stopped: bool = False
     """Whether the provider reports that the host is not running."""
 

@@ -78,7 +78,9 @@ for each in "$@"; do
       target=$(readlink "$target"); case $target in /*) ;; *) target=$each/$target ;; esac
     fi
     plain "$target" || continue
-    [ -n "$tails" ] || tails=$(mktemp -d) || exit 1
+    # Without a place for them, everything else is still read.
+    [ -n "$tails" ] || tails=$(mktemp -d 2>/dev/null) ||
+      tails=$(mktemp -d "$home/.put.XXXXXX" 2>/dev/null) || break 2
     mkdir -p "$tails/$each" && tail -c TAIL "$target" > "$tails/$each/$link"
   done
 done

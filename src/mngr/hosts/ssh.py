@@ -250,11 +250,13 @@ def control_folder(controller_home: str, *, make: bool = True) -> str:
     """Return a private folder with a short path: a socket's path is limited to about 104 bytes."""
     mark = sha256(os.fsencode(controller_home)).hexdigest()[:8]
     folder = f"/tmp/mngr-{os.getuid()}/ssh-{mark}"
-    if not make:
-        return folder
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    if os.stat(folder).st_uid != os.getuid():
-        raise MngrError(f"{folder} belongs to another user")
+    # /tmp is shared: the owner of either could pose as the host. makedirs would ignore the mode.
+    for each in (os.path.dirname(folder), folder) if make else ():
+        try:
+            os.mkdir(each, 0o700)
+        except FileExistsError:
+            if os.lstat(each).st_uid != os.getuid():
+                raise MngrError(f"{each} belongs to another user") from None
     return folder
 
 
@@ -286,8 +288,12 @@ def _lines(path: str) -> list[str]:
 def resolves(name: str, config: str) -> bool:
     """Return whether ssh's configuration or the network knows this name."""
     words = ["ssh", *(["-F", config] if config else []), "-G", name]
-    told = spawn.run(words, timeout=10).stdout.decode("utf-8", "replace")
-    target = dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
+    done = spawn.run(words, timeout=10)
+    if done.code:
+        first = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise MngrError(f"ssh cannot read its configuration: {first}")
+    told = done.stdout.decode("utf-8", "replace").splitlines()
+    target = dict(line.split(" ", 1) for line in told if " " in line)
     reached = {"proxyjump", "proxycommand"} & target.keys()
     said = target.get("hostname", name) != name or reached or "." in name
     return bool(said) or _on_the_network(name)

@@ -38,7 +38,8 @@ def parse_address(text: str) -> Address:
         raise UsageError(f"address {text!r} has no host after '@'", "write NAME@HOST.PROVIDER")
     for part in filter(None, (host, provider)):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", part):
-            raise UsageError(f"address {text!r}: {part!r} is not a host or provider name")
+            hint = "name the user in ~/.ssh/config" if "@" in part else ""
+            raise UsageError(f"address {text!r}: {part!r} is not a host or provider name", hint)
     return Address(
         name=name,
         host=host,

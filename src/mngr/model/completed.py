@@ -15,8 +15,10 @@ class Completed(Struct):
 
     @property
     def complaint(self) -> str:
-        """Return the last line of stderr, which in most programs is the error."""
-        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        """Return the last line of stderr, which in most programs is the error; git adds advice."""
+        told = self.stderr.decode("utf-8", "replace").strip()
+        cause = told.partition("fatal: Could not read from remote")[0].strip()
+        lines = (cause or told).splitlines()
         return lines[-1] if lines else f"exit code {self.code}"
 
     def raise_if_failed(self, what: str, kind: type[MngrError] = MngrError) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.errors import MngrError, NotFound, UsageError, suggestion
-from mngr.hosts.base import HostReading, is_here
+from mngr.hosts.base import Capabilities, HostReading, is_here
 from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
@@ -116,6 +116,9 @@ class World:
             known = [f"{host.ref.name}.{host.ref.provider}" for host in self.hosts()]
             wanted = f"{name}.{provider}" if provider else name
             hint = f"known hosts: {', '.join(known)}; add an ssh host to ~/.ssh/config"
+            for each in filter(providers.__contains__, (provider, name)):
+                if getattr(self.provider(each), "capabilities", Capabilities()).new_hosts:
+                    hint = f"for a new host of {each}, write @.{each}"
             raise NotFound(f"no host {wanted!r}", hint)
         meet = getattr(matches[0], "meet", None)
         if meet is not None:

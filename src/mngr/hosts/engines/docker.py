@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 
 from mngr.errors import MngrError
 from mngr.hosts import ledger
@@ -84,6 +85,10 @@ class DockerProvider(Engine):
 
     def remove(self, handle: str) -> None:
         done = self.ask("rm", "-f", "-v", handle, timeout=120)
+        deadline = time.monotonic() + 120
+        while "already in progress" in done.complaint and time.monotonic() < deadline:
+            time.sleep(0.2)
+            done = self.ask("rm", "-f", "-v", handle, timeout=120)
         if done.code and "No such container" not in done.complaint:
             raise MngrError(f"docker: {done.complaint}")
 

@@ -40,6 +40,7 @@ LOOK = 10.0
 """Seconds that an engine may take to list its hosts."""
 ENDED = (129, 137, 143)
 """Exit codes of a command that HUP, KILL or TERM ended."""
+GONE = "it is gone from"
 TAG = "mngr-host"
 KEYS = ("", "-name", "-controller", "-ends")
 """Suffixes of TAG in the names of the tags of every host."""
@@ -52,7 +53,7 @@ class NotMade(MngrError):
 class Stopped(Unreachable):
     """The host is not running, according to its engine."""
 
-    def __init__(self, name: str, why: str, hint: str = "") -> None:
+    def __init__(self, name: str, why: str, hint: str) -> None:
         super().__init__(f"host {name} is stopped: {why}", hint)
         self.why = why
 
@@ -108,8 +109,13 @@ class EngineHost(RemoteHost):
 
     def _lost(self, stderr: bytes, code: int) -> Unreachable:
         why = self._engine.why_stopped(self._note)
-        start = f"run `mngr host start {self.ref.name}`" if self.capabilities.restarts else ""
-        return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
+        return self._stopped(why) if why else super()._lost(stderr, code)
+
+    def _stopped(self, why: str) -> Stopped:
+        restarts = self.capabilities.restarts and not why.startswith(GONE)
+        start = f"start it with `mngr host start {self.ref.name}`"
+        remove = f"remove it with `mngr host destroy {self.ref.name}`"
+        return Stopped(self.ref.name, why, start if restarts else remove)
 
     def read(
         self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
@@ -121,12 +127,12 @@ class EngineHost(RemoteHost):
             why = error.why if isinstance(error, Stopped) else self._engine.why_stopped(self._note)
             if not why:
                 raise
-            told = Stopped(self.ref.name, why).message
+            stopped = self._stopped(why)
         if not self.capabilities.restarts:
             ledger.ended(self._engine.controller, self._note.id, why)
         if after:
-            raise Unreachable(told)
-        return HostReading(error=told, stopped=True)
+            raise stopped
+        return HostReading(error=stopped.message, hint=stopped.hint, stopped=True)
 
 
 class Engine:
@@ -294,7 +300,7 @@ class Engine:
         except MngrError:
             return ""
         if lease is None:
-            return ledger.ended(self.controller, note.id) or f"it is gone from {self.name}"
+            return ledger.ended(self.controller, note.id) or f"{GONE} {self.name}"
         if lease.running and not lease.ending:
             return ""
         return lease.reason or "not running"

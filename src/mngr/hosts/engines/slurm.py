@@ -6,6 +6,7 @@ die with that step. The server ends with the allocation, and only then.
 
 from __future__ import annotations
 
+import os
 import time
 
 from mngr.errors import MngrError
@@ -42,6 +43,8 @@ exit "$code"
 # By default Slurm would pass on the whole environment, with every token in it.
 # The current directory may not exist on the host.
 COMMON = ("--export=HOME,USER,LOGNAME,SHELL,PATH,LANG,TZ", "--chdir=/")
+KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
+"""Variables of Slurm that choose and open the cluster."""
 FIELDS = "jobid:|,state:|,reason:|,timeleft:|,exit_code:|,comment:|"
 LIVE = ("RUNNING", "PENDING", "CONFIGURING", "SUSPENDED", "COMPLETING")
 
@@ -56,7 +59,7 @@ class SlurmProvider(Engine):
 
     def entering(self, handle: str, *, tty: bool) -> list[str]:
         # Without -u, Slurm buffers an incomplete line, and git would wait forever.
-        step = ["srun", f"--jobid={handle}", "--overlap", "-n1", "-N1", "--quiet", *COMMON]
+        step = _plain("srun", f"--jobid={handle}", "--overlap", "-n1", "-N1", "--quiet", *COMMON)
         return [*step, *(["--pty"] if tty else ["-u", "sh", "-c", PIPED, "mngr"])]
 
     def home(self, note: HostNote) -> str:
@@ -101,11 +104,11 @@ class SlurmProvider(Engine):
     def _run(self, program: str, *words: str, input: bytes | None = None) -> str:
         """Run one of Slurm's programs."""
         timeout = engine.LOOK if program == "squeue" else 60.0
-        return self.told(spawn.run([program, *words], input=input, timeout=timeout))
+        return self.told(spawn.run(_plain(program, *words), input=input, timeout=timeout))
 
     def remove(self, handle: str) -> None:
         """Cancel the job and wait until it has ended, because scancel only requests it."""
-        done = spawn.run(["scancel", handle], timeout=60)
+        done = spawn.run(_plain("scancel", handle), timeout=60)
         if done.code and "Invalid job id" not in done.complaint:
             raise MngrError(f"slurm: {done.complaint}")
         deadline = time.monotonic() + 120
@@ -122,11 +125,20 @@ class SlurmProvider(Engine):
         return [each for each in found if each]
 
 
+def _plain(*command: str) -> list[str]:
+    """Return the command without variables that change it: mngr may run in a job itself."""
+    begins = ("SLURM_", "SRUN_", "SQUEUE_", "SCANCEL_")
+    names = [each for each in os.environ if each.startswith(begins) and each not in KEPT]
+    return [*(["env"] if names else []), *(f"-u{name}" for name in names), *command]
+
+
 def _lease(line: str) -> Lease | None:
-    handle, state, reason, left, code, comment = (word.strip() for word in line.split("|")[:6])
-    tag, *values = comment.split(":")
-    if tag != TAG or len(values) != len(engine.KEYS):
+    words = [word.strip() for word in line.split("|")[:6]]
+    tag, *values = words[-1].split(":")
+    # The comment of another job may have several lines.
+    if len(words) < 6 or tag != TAG or len(values) != len(engine.KEYS):
         return None
+    handle, state, reason, left, code, _ = words
     # In some versions the exit code of a batch script is a wait status.
     ended = holding.ended(int(code) % 256 or int(code) // 256) if code.isdigit() else ""
     why = ended or f"its allocation is {state.lower()} ({reason})"

@@ -44,7 +44,7 @@ def reach(home: str) -> _socket.socket:
     path = place(home)
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    if os.stat(folder).st_uid != os.getuid():
+    if os.lstat(folder).st_uid != os.getuid():
         raise OSError(f"{folder} belongs to another user")
     found = _connected(path)
     if found is not None:

@@ -251,6 +251,9 @@ def _made(maker: Engine, host: Host) -> HostNote:
         raise MngrError(
             f"host {note.name}: {CUT}", f"to remove it: `mngr host destroy {note.name}`"
         )
+    if maker.lease(note) is None:
+        gone = f"host {note.name} is gone from {maker.name}"
+        raise NotFound(gone, f"remove it with `mngr host destroy {note.name}`")
     return note
 
 

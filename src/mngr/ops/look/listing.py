@@ -328,10 +328,7 @@ def refreshed(world: World, agent: Agent, reading: HostReading | None = None) ->
     for evidence in reading.agents:
         return _judged(world, agent.host, reading, evidence)
     if reading.stopped:
-        restarts = agent.host.capabilities.restarts
-        told = "start it with `mngr host start" if restarts else "remove it with `mngr host destroy"
-        hint = f"{told} {agent.host.ref.name}`"
-        raise Unreachable(reading.error, hint)
+        raise Unreachable(reading.error, reading.hint)
     raise NotFound(
         f"{agent.name} is gone", "it was destroyed in the meantime; see `mngr restore --list`"
     )
