@@ -61,16 +61,13 @@ for each in "$@"; do
   set -- "$@" "./$each"
   if [ "$best" = "$solid" ]; then odd=; else odd=" odd"; fi
   echo "agent $each $best$odd"
+  made=../sandboxes/$each.json
+  [ ! -f "$made" ] || { printf 'made %s ' "$each"; cat "$made"; }
 done
 echo --
 [ $# -gt 0 ] || exit 0
 tails=
 for each in "$@"; do
-  made=../sandboxes/${each#./}.json
-  if [ -f "$made" ]; then
-    [ -n "$tails" ] || tails=$(mktemp -d) || exit 1
-    mkdir -p "$tails/$each" && cp "$made" "$tails/$each/made" || exit 1
-  fi
   for link in transcript status; do
     [ -f "$each/$link" ] || continue
     target=$each/$link
@@ -214,6 +211,8 @@ class ShellHost:
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
         # Not splitlines: a title may contain characters that Python treats as line ends.
         lines = text.decode("utf-8", "replace").split("\n")
+        # These are bytes, because the words of a command may not be UTF-8.
+        made = dict(x.split(b" ", 2)[1:] for x in text.split(b"\n") if x.startswith(b"made agent-"))
         panes = tmux.parse_panes("\n".join(lines))
         told = [line for line in lines if "\t" not in line]  # a pane's line has tabs
         now = next((float(line) for line in told if line.isdecimal()), 0.0)
@@ -221,7 +220,8 @@ class ShellHost:
         folders = _unpack(archive)
         agents, torn = [], {}
         for _, agent_id, rev, *odd in (x.split() for x in told if x.startswith("agent agent-")):
-            evidence, caught = _evidence(agent_id, int(rev), folders.get(agent_id, {}), panes)
+            files = folders.get(agent_id, {}) | {"made": made.get(agent_id.encode(), b"")}
+            evidence, caught = _evidence(agent_id, int(rev), files, panes)
             agents.append(evidence)
             if caught < int(rev) and not odd:
                 torn[agent_id] = int(rev)
@@ -303,7 +303,7 @@ def _evidence(
     """Return the evidence of an agent, and the highest revision in it."""
     caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
     contents = (files[name] for rev, name in caught if rev)
-    record = first_record(agent_id, contents, files.get("made", b""))
+    record = first_record(agent_id, contents, files["made"])
     newest = caught[0][0] if caught else 0
     mine = tuple(panes.get(agent_id, ()))
     return read_evidence(agent_id, max(listed, newest), record, files, mine), newest
