@@ -371,3 +371,9 @@ def test_the_guide_lists_every_setting_with_its_default_and_meaning() -> None:
         key: ("" if value is None else json.dumps(value).strip('"'), help)
         for key, (_, value, help) in SETTINGS.items()
     }
+
+
+def test_options_of_other_verbs_are_refused(local: Cli) -> None:
+    for words, of in (("get trash.keep --scope user", "set"), ("set a b --origin", "list")):
+        local("config", *words.split()).fails(2, "is an option of `mngr config", of)
+    local("plugin", "list", "--scope", "local").fails(2, "--scope is an option of `mngr plugin")

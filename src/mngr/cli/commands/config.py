@@ -85,6 +85,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
+    args.parser.require_own(args, args.verb)
     words = SCREENS[args.verb][0].split()
     given = [word for word in (args.key, args.value) if word is not None]
     usage = f"write it like `{' '.join(('mngr config', args.verb, *words))}`"

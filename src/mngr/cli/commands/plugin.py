@@ -57,6 +57,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
+    args.parser.require_own(args, args.verb)
     if args.verb == "list":
         return _list(args)
     if not args.names:
