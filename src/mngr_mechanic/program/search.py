@@ -77,7 +77,8 @@ class Search:
         self._held: list[tuple[tuple[bool, int], Edit]] = []
         """Edits that leave tests failing, with the number of these tests.
 
-        Last are those with which a test fails in another way, as it does if it has two causes.
+        Last are those with which a test fails in another way, as it does if it has two causes, if
+        at least half of the failing tests that reach them pass.
         """
         self._hold_until = math.inf
         self._lock = threading.Lock()
@@ -149,6 +150,10 @@ class Search:
         with self._lock:
             if not red:
                 self.found.edit = self.found.edit or edit
+                return
+            if other and len(red) > len(related) / 2:
+                shown = describe(self.sources[edit.path], edit)
+                self._reject(shown, f"{other[0]} fails in another way with it")
                 return
             how = "in another way" if other else "as before"
             self.clock.say(f"  possible: {(other or red)[0]} fails {how} with it")
