@@ -29,9 +29,13 @@ def test_each_result_is_a_line_on_stdout_and_its_id_when_quiet(local: Cli) -> No
         done = local(*words).ok()
         assert (done.out, done.err) == (said, "")
         assert local(*words, "--quiet").ok().out == f"{foo}\n{bar}\n"
+    assert local("wait", "foo", "bar", "STOPPED", "-q").ok().out == f"{foo}\n{bar}\n"
+    assert local("limit", "foo", "bar", "-q").ok().out == f"{foo}\n{bar}\n"
+    assert local("restore", "--list", "-q").ok().out == ""
     gone = local("destroy", "foo", "bar", "nosuch", "-q")
     assert (gone.code, gone.out) == (3, f"{foo}\n{bar}\n")
     assert "nosuch" in gone.err
+    assert set(local("restore", "--list", "-q").ok().out.split()) == {foo, bar}
     back = local("restore", "foo").ok()
     assert back.out == "Restored foo; it is STOPPED.\n" and back.err == ""
     assert local("restore", "bar", "-q").ok().out == f"{bar}\n"
@@ -90,6 +94,17 @@ def matches(value: Any, schema: dict[str, Any], where: str = "") -> None:
     if isinstance(value, list):
         for inner in value:
             matches(inner, schema["items"], f"{where}[]")
+
+
+@pytest.mark.parametrize("words", ["list", "limit", "label", "usage", "snapshot list"])
+def test_json_names_targets_that_were_not_found(local: Cli, words: str) -> None:
+    local.create("foo", *NONE, "--", "true")
+    shown = local(*words.split(), "foo", "nosuch", "--format", "json")
+    assert shown.code == 3
+    assert [each["message"] for each in shown.json()["errors"]] == [
+        "no agent 'nosuch'; see `mngr list`"
+    ]
+    assert shown.err.count("nosuch") == 1
 
 
 def test_the_list_keeps_to_its_schema(mngr: Cli) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from mngr.errors import MngrError, PartialFailure
 
 TYPE_CHECKING = False
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 PARALLEL = 8
+TICK = 0.2
+"""Seconds between looks: a signal just before a wait without a timeout would not end it."""
 
 
 def add_on_error(parser: Parser) -> None:
@@ -29,8 +33,12 @@ def spread(
     action: Callable[[Agent], T],
     good: Callable[[T], bool] = lambda _: True,
     on_error: str = "continue",
+    interrupt: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Agent, T | MngrError]]:
-    """Yield each result in order. With `abort`, run one at a time and end at the first failure."""
+    """Yield each result in order. With `abort`, run one at a time and end at the first failure.
+
+    Ctrl-C waits for the agents that were begun, unless `interrupt` ends their actions.
+    """
     if on_error == "abort" or len(agents) <= 1:
         for agent in agents:
             result = _attempt(action, agent)
@@ -38,14 +46,34 @@ def spread(
             if on_error == "abort" and (isinstance(result, MngrError) or not good(result)):
                 return
         return
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor, wait
 
+    if interrupt:
+        on_interrupt(interrupt)
     pool = ThreadPoolExecutor(max_workers=PARALLEL)
     try:
-        results = pool.map(lambda agent: _attempt(action, agent), agents)
-        yield from zip(agents, results, strict=True)
+        futures = [pool.submit(_attempt, action, agent) for agent in agents]
+        for agent, future in zip(agents, futures, strict=True):
+            while wait([future], TICK).not_done:
+                continue
+            yield agent, future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def on_interrupt(call: Callable[[], None]) -> None:
+    """Call this at the first Ctrl-C instead of raising KeyboardInterrupt; the second one raises.
+
+    An exception at any point could leave a lock of the thread pool locked, and hang the process.
+    """
+
+    def handle(number: int, _: object) -> None:
+        signal.signal(number, previous)
+        call()
+
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handle)
 
 
 def _attempt(action: Callable[[Agent], T], agent: Agent) -> T | MngrError:

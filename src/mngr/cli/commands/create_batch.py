@@ -11,7 +11,7 @@ from mngr.cli.app.options import overlay
 from mngr.cli.app.output import clean, warn
 from mngr.cli.app.parser import Namespace
 from mngr.cli.app.progress import LastLine
-from mngr.cli.app.spread import exit_code
+from mngr.cli.app.spread import exit_code, on_interrupt
 from mngr.cli.commands import create_options
 from mngr.errors import MngrError, UsageError, nearest
 from mngr.model.struct import Struct
@@ -66,11 +66,16 @@ def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict
         yield from (_previewed(api, line) for line in good)
         return
     requests = [line.request for line in good if line.request is not None]
-    for index, result in api.create_many(requests, max_parallel=args.max_parallel):
+    stopped: list[bool] = []
+    on_interrupt(lambda: stopped.append(True))
+    made = api.create_many(requests, max_parallel=args.max_parallel, stop=lambda: bool(stopped))
+    for index, result in made:
         if isinstance(result, MngrError):
             yield _row(good[index], error=str(result))
         else:
             yield _made(good[index], result)
+    if stopped:
+        raise KeyboardInterrupt
 
 
 def _made(line: Line, created: Created) -> dict[str, Json]:

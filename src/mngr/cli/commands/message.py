@@ -71,9 +71,17 @@ def run(args: Namespace) -> int:
             return api.ask(agent, text, timeout=args.timeout)
         return Reply(receipt=api.message(agent, text, timeout=args.timeout))
 
+    # Without --wait, Ctrl-C lets the messages arrive that are being typed.
+    spreading = spread(
+        agents,
+        send,
+        lambda r: _good(args, r.receipt),
+        args.on_error,
+        interrupt=api.interrupt if args.wait else None,
+    )
     found = [
         (agent, result if isinstance(result, Reply) else _refusal(result))
-        for agent, result in spread(agents, send, lambda r: _good(args, r.receipt), args.on_error)
+        for agent, result in spreading
     ]
     _report(args, found)
     return _code(args, [reply.receipt for _, reply in found])
@@ -121,9 +129,8 @@ def _report(args: Namespace, found: list[tuple[Agent, Reply]]) -> None:
     for error in args.failures:
         warn(str(error))
     if args.format != "human":
-        errors: list[Json] = [{"message": str(error)} for error in args.failures]
         table = [_row(args, agent, reply) for agent, reply in found]
-        rows(args, table, [], "results", errors if args.format == "json" else ())
+        rows(args, table, [], "results", targets.errors(args))
         return
     for agent, reply in found:
         receipt = reply.receipt
