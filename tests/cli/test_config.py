@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mngr.settings.schema import SETTINGS
+from tests.support.cli import Cli
 
 
 class Shell:

@@ -36,6 +36,9 @@ def test_the_work_of_an_agent_outlives_the_worktree_it_came_from(
     local("snapshot", "destroy", "fix", "1").ok()
     local("clone", "fix", "two", "--no-connect", "--transfer", "mirror").ok()
     assert (local.work_dir("two") / "new").exists()
+    local("stop", "fix").ok()
+    local("start", "fix").ok()
+    assert local.agent("fix")["state"] == "RUNNING"
     local("destroy", "fix").ok()  # all of it is on its branch
     local("restore", "fix").ok()
     assert local.git("branch", "--show-current", cwd=work) == "mngr/fix"

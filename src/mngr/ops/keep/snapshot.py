@@ -143,11 +143,11 @@ def of(agent: Agent) -> list[Snapshot]:
 
 def listed(agent: Agent, repo: Repo) -> list[Snapshot]:
     done = repo.attempt("for-each-ref", *_listing(agent))
-    known = agent.host.capabilities.shares_files and agent.record.source
+    known = agent.host.capabilities.shares_files and transport.origin(agent.record)
     if done.code and known and known != repo.path:
         # The work directory no longer exists, but a worktree's commits are in its source
         # repository.
-        source = transport.stranger(agent.host, agent.record.source, "none", "")
+        source = transport.stranger(agent.host, transport.origin(agent.record), "none", "")
         return listed(agent, source)
     return _parse(agent, repo, os.fsdecode(done.stdout).split("\0"))
 

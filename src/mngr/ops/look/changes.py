@@ -44,8 +44,8 @@ def changes(home: str, agents: Sequence[Agent]) -> list[Changes | None]:
     known = _known(home) if wanted else {}
     missing = wanted - known.keys()
     if missing:
-        sources = {s: a.record.source for s, a in zip(spans, agents, strict=True) if s}
-        known |= _asked((sources[span], span) for span in missing)
+        records = {s: a.record for s, a in zip(spans, agents, strict=True) if s}
+        known |= _asked((records[span], span) for span in missing)
         _keep(home, known)
     return [
         None if not span else known.get(span) if span in wanted else Changes() for span in spans
@@ -95,13 +95,13 @@ def _text(path: str, limit: int = _LONGEST_REF) -> str:
         return ""
 
 
-def _asked(spans: Iterable[tuple[str, Span]]) -> dict[Span, Changes]:
+def _asked(spans: Iterable[tuple[AgentRecord, Span]]) -> dict[Span, Changes]:
     from mngr.git import progress
     from mngr.ops.work import transport
 
     groups: dict[tuple[str, str], list[str]] = {}
-    for source, (base, tip) in spans:
-        groups.setdefault((source, base), []).append(tip)
+    for record, (base, tip) in spans:
+        groups.setdefault((transport.origin(record), base), []).append(tip)
     found: dict[Span, Changes] = {}
     for (source, base), tips in groups.items():
         try:

@@ -62,7 +62,7 @@ def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
     for agent in agents:
         record = agent.evidence.record
         if record is not None:
-            key = (agent.host.ref.id, record.transfer, record.source)
+            key = (agent.host.ref.id, record.transfer, transport.origin(record))
             groups.setdefault(key, []).append(agent)
     return [
         group[at : at + BATCH] for group in groups.values() for at in range(0, len(group), BATCH)
@@ -76,7 +76,7 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[tuple[str, str],
     apart = not near or record.transfer == "git-mirror"
     upstream = _upstream(record) if apart and "behind" in names else ""
     try:
-        source = record.source if near else ""
+        source = transport.origin(record) if near else ""
         records = [each.record for each in batch]
         found = progress.look(host.run, host.home, source, names, records, upstream)
     except MngrError:
@@ -92,7 +92,10 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[tuple[str, str],
 def _upstream(record: AgentRecord) -> str:
     """Return the current commit of the repository on this machine."""
     try:
-        return transport.source(record.source).ask("rev-parse", "-q", "--verify", "HEAD") or ""
+        return (
+            transport.source(transport.origin(record)).ask("rev-parse", "-q", "--verify", "HEAD")
+            or ""
+        )
     except MngrError:
         return ""  # the repository does not exist, or is on another machine
 
@@ -102,7 +105,7 @@ def _behind(agent: Agent, looked: Looked, upstream: str) -> Looked:
     if looked.behind is not None:
         return looked
     record = agent.record
-    told = transport.source(record.source).ask(
+    told = transport.source(transport.origin(record)).ask(
         "rev-list", "--count", f"{record.base_commit}..{upstream}"
     )
     return looked.replace(behind=int(told)) if told else looked

@@ -75,7 +75,7 @@ def ends(agent: Agent, home: Callable[[], Home], branch: str = "") -> Ends:
 
 def home_repository(world: World, agent: Agent) -> Home:
     """Return the target of an agent's commits: its source, or the mirror of a URL."""
-    source = agent.record.source
+    source = transport.origin(agent.record)
     if os.path.isdir(source):
         repo = transport.here(source)
         checkout = git.checkout(repo)
@@ -99,13 +99,13 @@ def home_repository(world: World, agent: Agent) -> Home:
 
 def user_repository(world: World, agent: Agent, cwd: str) -> Home:
     """Return the target of a pull; for a URL, the user's current clone if it is of that URL."""
-    if os.path.isdir(agent.record.source):
+    if os.path.isdir(transport.origin(agent.record)):
         return home_repository(world, agent)
     repo, base = transport.here(cwd), agent.record.base_commit
     checkout = git.checkout(repo)
     if checkout is None or not exchange.has_commit(repo, base):
         raise UsageError(
-            f"{agent.name} was created from {agent.record.source}",
+            f"{agent.name} was created from {transport.origin(agent.record)}",
             "run this command in a clone of it",
         )
     return Home(repo=repo, folder=checkout.common_dir)

@@ -85,7 +85,7 @@ def _judged(host: Host, record: AgentRecord, losing_branch: str) -> Risk:
         # A copy, or a worktree whose repository is gone cannot be compared with anything.
         return _whole(host, record.work_dir)
     if record.transfer == "git-mirror":
-        files, lost = mirror.at_risk(repo, record.source, record.base_commit)
+        files, lost = mirror.at_risk(repo, transport.origin(record), record.base_commit)
         return Risk(files=tuple(files), commits=tuple(lost))
     losing = f"refs/heads/{losing_branch}" if losing_branch else ""
     tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # a branch keeps HEAD

@@ -160,12 +160,16 @@ def from_agent(world: World, agent: Agent) -> Source:
     standing = git.checkout(theirs)
     if standing is None or standing.top != record.work_dir or not standing.head:
         return Source(
-            path=record.source, repo=theirs, folder=record.work_dir, folder_host=agent.host
+            path=transport.origin(record),
+            repo=theirs,
+            folder=record.work_dir,
+            folder_host=agent.host,
         )
     home = ends.home_repository(world, agent)
     tip = ends.fetch_tip(world, agent, home.repo)
     return Source(
-        path=record.source, repo=home.repo, bare=isinstance(home.repo, Bare), carried=theirs,
+        path=transport.origin(record), repo=home.repo, bare=isinstance(home.repo, Bare),
+        carried=theirs,
         checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=tip, branch=""),
         subdir=record.cwd, folder=record.work_dir, folder_host=agent.host,
     )  # fmt: skip
@@ -180,7 +184,7 @@ def _from_snapshot(world: World, found: Snapshot) -> Source:
     home = ends.home_repository(world, agent)
     ends.fetch_ref(world, agent, home.repo, found.ref, found.ref)
     return Source(
-        path=agent.record.source, repo=home.repo, bare=isinstance(home.repo, Bare),
+        path=transport.origin(agent.record), repo=home.repo, bare=isinstance(home.repo, Bare),
         overlay=found.commit, subdir=agent.record.cwd,
         checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=found.parent, branch=""),
     )  # fmt: skip

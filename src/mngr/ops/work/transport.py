@@ -54,9 +54,18 @@ def source(path: str) -> Repo:
     return Bare(run=spawn.run, path=path) if bare else here(path)
 
 
+def origin(record: AgentRecord) -> str:
+    """Return the source of an agent; its repository, if the source was a worktree that is gone."""
+    folder, name = os.path.split(record.repository)
+    known = name == ".git" or record.transfer == "git-worktree"  # not the mirror of a URL
+    if not known or os.path.isdir(record.source) or not os.path.isdir(record.repository):
+        return record.source
+    return folder if name == ".git" else record.repository
+
+
 def theirs(host: Host, record: AgentRecord) -> Stranger:
     """Return an agent's work directory."""
-    return stranger(host, record.work_dir, record.transfer, record.source)
+    return stranger(host, record.work_dir, record.transfer, origin(record))
 
 
 def cleaned(host: Host) -> Runner:
