@@ -162,8 +162,11 @@ def _before(record: AgentRecord, seen: Seen) -> str:
 
 # An agent can write to git's records of its worktree; git would wait for a named pipe there.
 WORKTREES = rf"""
-common=$1; shift
-odd=$(find -H "$common/worktrees" "$common/refs" ! -type f ! -type d 2>/dev/null | head -n 1)
+common=$1; shift; unset CDPATH
+odd=$(find -H "$common/refs" ! -type f ! -type d 2>/dev/null | head -n 1)
+cd "$common/worktrees" 2>/dev/null && for each in */HEAD */gitdir */commondir */locked; do
+  [ ! -e "$each" ] || [ -f "$each" ] || odd=$PWD/$each
+done
 [ -z "$odd" ] || {{ printf '%s is not a regular file\n' "$odd" >&2; exit {REFUSED}; }}
 exec git "$@" --git-dir="$common" worktree list --porcelain -z
 """
