@@ -50,7 +50,7 @@ physical() { (CDPATH= cd -P -- "$1" 2>/dev/null && pwd); }
 # $1 is a linked worktree of the repository $2, which knows it as its own.
 linked() {
   [ -f "$1/.git" ] || replaced "$1/.git"
-  gitdir_of "$2" || absent
+  gitdir_of "$2" || { gitdir=$2 && [ -d "$2/objects" ]; } || absent
   common_of
   owner=$common
   gitdir_of "$1" || absent
