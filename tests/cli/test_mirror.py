@@ -219,6 +219,22 @@ def test_submodules_come_along_into_a_worktree_and_through_the_trash(local: Cli)
     assert not list((local.home / "trash").iterdir())
 
 
+def test_changes_in_a_submodule_that_are_not_copied_are_named(mngr: Cli) -> None:
+    with_submodules(mngr)
+    note = "Note: the changes in the submodule sub/lib were not copied"
+    (mngr.repo / "sub/lib/f").write_text("changed")
+    mngr("create", "foo", "--no-connect", "--", "true").fails(1, "sub/lib", "--include-dirty")
+    for name, mode in (("foo", "worktree"), ("bar", "mirror")):
+        if mode == "mirror" or mngr.provider == "local":
+            made = mngr.create(name, "--include-dirty", "--transfer", mode)
+            assert note in made.err, made.err
+    assert "Note: the changes" not in mngr("clone", "bar", "clean", "--no-connect").ok().err
+    (mngr.work_dir("bar") / "sub/lib/f").write_text("changed")
+    mngr.commit("inside", cwd=mngr.work_dir("bar") / "sub/lib")
+    mngr("clone", "bar", "--no-connect").fails(1, "submodule sub/lib were not copied", "commit")
+    assert note in mngr.create("baz", "--from", "bar").err
+
+
 def test_lfs_pointers_stay_pointers_and_nothing_fails(mngr: Cli) -> None:
     mngr.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
     mngr.write("a.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")

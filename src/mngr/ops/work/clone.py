@@ -25,6 +25,7 @@ from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
 from mngr.ops.talk import conversation
+from mngr.ops.work import copying, transport
 from mngr.ops.world import World
 
 ASSIGNMENT = re.compile(rb"export ([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'\n")
@@ -159,10 +160,11 @@ def work_of(host: Host, record: AgentRecord) -> str:
 
 def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:
     if work_of(host, copy) != work:
-        raise MngrError(
-            f"the copy of {agent.name} differs from it",
-            "its files may have changed: stop the agent, then try again",
-        )
+        left = copying.left_behind(transport.theirs(agent.host, agent.record))
+        hint = "its files may have changed: stop the agent, then try again"
+        if left:
+            hint = f"{left[0]}: commit them in {agent.name}, then try again"
+        raise MngrError(f"the copy of {agent.name} differs from it", hint)
 
 
 def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False) -> Created:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from mngr.errors import MngrError
+from mngr.git import exchange
+from mngr.git import repository as git
 from mngr.git.repository import Repo
 from mngr.hosts import spawn
 from mngr.ops.work import transport
@@ -102,6 +104,15 @@ def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = 
         packed = source.run(["sh", "-c", TAR, "mngr", top], input=changed, timeout=600)
         packed.raise_if_failed("uncommitted files could not be read")
         _run(host, UNTAR, work_dir, input=packed.stdout)
+
+
+def left_behind(source: Repo) -> list[str]:
+    """Return a remark for each changed submodule: it is cloned at the commit of its parent."""
+    if source.attempt("cat-file", "-e", "HEAD:.gitmodules").code:
+        return []
+    links = exchange.gitlinks(source, "HEAD")
+    changed = [each.path for each in git.changes(source) if each.path in links]
+    return [f"the changes in the submodule {path} were not copied" for path in changed]
 
 
 def _differing(source: Repo) -> tuple[bytes, bytes]:

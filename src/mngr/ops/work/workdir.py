@@ -13,7 +13,6 @@ from mngr.locks import Lock
 from mngr.model.records import work_dir
 from mngr.model.struct import Struct
 from mngr.ops.work import copying, mirror, transport
-from mngr.ops.work.copying import carry_changes
 from mngr.ops.work.risk import summary
 from mngr.ops.work.sources import Source
 
@@ -204,7 +203,9 @@ def make(
     if plan.include_dirty or origin.carried:
         owner = origin.folder_host
         same = owner.ref == host.ref if owner else host.capabilities.shares_files
-        carry_changes(host, origin.carried or origin.repo, plan.work_dir, same_host=same)
+        changed = origin.carried or origin.repo
+        copying.carry_changes(host, changed, plan.work_dir, same_host=same)
+        made = made.replace(remarks=(*made.remarks, *copying.left_behind(changed)))
     return made
 
 
