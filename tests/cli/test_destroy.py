@@ -137,6 +137,16 @@ def test_work_at_risk_is_explained_and_nothing_is_touched_without_a_yes(mngr: Cl
     assert mngr.git("log", "-1", "--format=%s", "mngr/risky") == "only here"
 
 
+def test_every_agent_with_work_at_risk_is_named(local: Cli) -> None:
+    for name in ("foo", "bar", "safe"):
+        local.create(name)
+    for name in ("foo", "bar"):
+        (local.work_dir(name) / "new").write_text("x")
+    refused = local("destroy", "foo", "nosuch", "safe", "bar").fails(1, "bar has uncommitted")
+    assert "no agent 'nosuch'" in refused.err and "foo has uncommitted" in refused.err
+    assert local("list", "--format", "{name}").ok().out.split() == ["foo", "bar", "safe"]
+
+
 def test_a_taken_name_needs_another_one(local: Cli) -> None:
     local.create("foo", "--label", "n=1")
     first = local.work_dir("foo")

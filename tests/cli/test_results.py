@@ -92,6 +92,17 @@ def matches(value: Any, schema: dict[str, Any], where: str = "") -> None:
             matches(inner, schema["items"], f"{where}[]")
 
 
+@pytest.mark.parametrize("words", ["list", "limit", "label", "usage", "snapshot list"])
+def test_json_names_targets_that_were_not_found(local: Cli, words: str) -> None:
+    local.create("foo", *NONE, "--", "true")
+    shown = local(*words.split(), "foo", "nosuch", "--format", "json")
+    assert shown.code == 3
+    assert [each["message"] for each in shown.json()["errors"]] == [
+        "no agent 'nosuch'; see `mngr list`"
+    ]
+    assert shown.err.count("nosuch") == 1
+
+
 def test_the_list_keeps_to_its_schema(mngr: Cli) -> None:
     schema = mngr("list", "--schema").ok().json()
     mngr.create("runs", "--label", "a=b")

@@ -76,22 +76,23 @@ def agents(
     silent = {agent.host.ref.name for agent in found if agent.state == "UNREACHABLE"}
     footnotes(api, silent)
     if not found:
-        _raise_failures(args)
+        raise_all(args.failures)
     return [*found]
 
 
 def all_agents(args: Namespace, api: Mngr) -> list[Agent]:
     """Return the named agents; raise before anything is done if one is unknown."""
     chosen = agents(args, api)
-    _raise_failures(args)
+    raise_all(args.failures)
     return chosen
 
 
-def _raise_failures(args: Namespace) -> None:
-    for failure in args.failures[:-1]:
+def raise_all(failures: Sequence[MngrError]) -> None:
+    """Print all errors but the last, and raise that one; do nothing if there is none."""
+    for failure in failures[:-1]:
         warn(str(failure))
-    if args.failures:
-        raise args.failures[-1]
+    if failures:
+        raise failures[-1]
 
 
 def named(args: Namespace) -> list[str]:
@@ -145,6 +146,12 @@ def check_providers(args: Namespace, names: Iterable[str]) -> None:
         if name not in known:
             hint = suggestion(name, known, f"there are {', '.join(known)}")
             raise UsageError(f"--provider: unknown provider {name!r}", hint)
+
+
+def errors(args: Namespace) -> list[Json]:
+    """Return the targets that were not found as JSON; other formats have no place for them."""
+    failures = args.failures if args.format == "json" else ()
+    return [{"message": str(error)} for error in failures]
 
 
 def warn_failures(args: Namespace) -> int:

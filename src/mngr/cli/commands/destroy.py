@@ -88,16 +88,20 @@ def run(args: Namespace) -> int:
 
 def _agreed(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
     """Return the agents to destroy, after all questions are answered."""
-    agreed = []
+    agreed, refused = [], []
     for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
         if isinstance(risk, MngrError):  # its risk is unknown, so it is kept
             args.failures.append(risk)
-        elif _may_go(args, agent, risk):
-            agreed.append(agent)
-        else:
-            args.failures.append(Refused(f"{agent.name} was kept"))
-    if args.failures and not agreed:
-        raise args.failures[-1]
+            continue
+        try:
+            if _may_go(args, agent, risk):
+                agreed.append(agent)
+            else:
+                args.failures.append(Refused(f"{agent.name} was kept"))
+        except Refused as error:  # nobody can be asked
+            refused.append(error)
+    if refused or not agreed:
+        targets.raise_all([*args.failures, *refused])
     return agreed
 
 

@@ -61,12 +61,13 @@ def _shown(labels: dict[str, str]) -> str:
 
 def _print(args: Namespace, chosen: Sequence[Agent]) -> int:
     if args.format != "human":
-        rows(args, [_row(agent, agent.record.labels) for agent in chosen], [], "agents")
+        table = [_row(agent, agent.record.labels) for agent in chosen]
+        rows(args, table, [], "agents", targets.errors(args))
     else:
-        table = [
+        labels: list[Row] = [
             {"name": agent.name, "label": key, "value": value}
             for agent in chosen
             for key, value in agent.record.labels.items()
         ]
-        rows(args, table, ["name", "label", "value"], empty="No labels found")
+        rows(args, labels, ["name", "label", "value"], empty="No labels found")
     return targets.warn_failures(args)

@@ -77,5 +77,5 @@ def _print(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> int:
     table: list[dict[str, Json]] = [
         {"id": agent.id, "name": agent.name, **api.limits(agent).to_json()} for agent in chosen
     ]
-    rows(args, table, ["name", *NAMES], "agents")
+    rows(args, table, ["name", *NAMES], "agents", targets.errors(args))
     return targets.warn_failures(args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, providers, requested
-from mngr.errors import UsageError
+from mngr.errors import PartialFailure, UsageError
 from mngr.model.durations import parse_duration, written
 from mngr.model.quoting import join
 from mngr.query import select
@@ -111,9 +111,9 @@ def _show(args: Namespace) -> int:
     if args.format == "human" and args.fields is None and not args.ids and not args.quiet:
         columns = _columns(args, table) if table else []
         table = _for_people(api, found, table, "changes" in columns)
-    errors = _errors(api, found)
+    errors = [*_errors(api, found), *({"message": str(each)} for each in args.failures)]
     listed(args, table, columns, "agents", errors, "No agents found", FIELDS)
-    return targets.warn_failures(args)
+    return PartialFailure.exit_code if args.failures else 0
 
 
 def _columns(args: Namespace, table: Sequence[Row]) -> list[Column]:

@@ -121,9 +121,8 @@ def _report(args: Namespace, found: list[tuple[Agent, Reply]]) -> None:
     for error in args.failures:
         warn(str(error))
     if args.format != "human":
-        errors: list[Json] = [{"message": str(error)} for error in args.failures]
         table = [_row(args, agent, reply) for agent, reply in found]
-        rows(args, table, [], "results", errors if args.format == "json" else ())
+        rows(args, table, [], "results", targets.errors(args))
         return
     for agent, reply in found:
         receipt = reply.receipt

@@ -110,7 +110,8 @@ def _list(args: Namespace, api: Mngr) -> int:
     found.sort(key=lambda each: (each.time, each.number), reverse=True)
     table = [_row(each) for each in found[: args.limit]]
     fields = "agent agent_id number name note time commit short parent branch ref".split()
-    rows(args, table, COLUMNS, "snapshots", empty="No snapshots found", fields=fields)
+    errors, empty = targets.errors(args), "No snapshots found"
+    rows(args, table, COLUMNS, "snapshots", errors, empty, fields)
     return targets.warn_failures(args)
 
 

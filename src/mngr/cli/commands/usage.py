@@ -133,7 +133,8 @@ def _report(args: Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[s
     _tell_unpriced(total)
     if args.format == "json":
         listed: list[Json] = [*table]
-        one(args, {"usage": listed, "total": total, "hosts": _hosts(api)}, "")
+        errors: list[Json] = targets.errors(args)
+        one(args, {"usage": listed, "total": total, "hosts": _hosts(api), "errors": errors}, "")
     elif args.format == "human":
         last: dict[str, Json] = {"name": "total", "label": "total", **total}
         rows(args, [*table, last] if table else [], columns, empty="No usage found")
