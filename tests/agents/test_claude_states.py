@@ -187,7 +187,7 @@ DROPPED = entry("queue-operation", LATER - 75, operation="popAll")
     [
         (PUT_OFF, 1, "working"),
         (PUT_OFF + FETCHED, 1, "working"),
-        (PUT_OFF + FETCHED + BEGUN, 1, "end_of_turn"),
+        (PUT_OFF + FETCHED + BEGUN, 10, "end_of_turn"),
         (PUT_OFF + DROPPED, 1, "end_of_turn"),
         (PUT_OFF, 100, "end_of_turn"),
         (PUT_OFF.replace(b"2026", b"2025"), 1, "end_of_turn"),
@@ -196,6 +196,25 @@ DROPPED = entry("queue-operation", LATER - 75, operation="popAll")
 def test_what_came_while_it_was_busy_is_work(tail: bytes, later: float, reason: str) -> None:
     found = evidence("idle", tail=recorded("talk", 27) + tail, Stop=ASKED)
     assert told(found.replace(now=LATER - 60 + later)) == reason
+
+
+ANSWERED = entry("assistant", LATER - 62, message={"content": [{"type": "text"}]})
+
+
+@pytest.mark.parametrize(
+    ("tail", "later", "reason"),
+    [
+        (BEGUN, 0.5, "working"),
+        (BEGUN + ANSWERED, 0.5, "end_of_turn"),
+        (recorded("talk", 27), 0.5, "working"),  # neither the prompt nor the answer
+        (BEGUN, 9, "end_of_turn"),
+    ],
+)
+def test_a_turn_ends_once_its_answer_is_in_the_transcript(
+    tail: bytes, later: float, reason: str
+) -> None:
+    found = evidence("idle", tail=tail, UserPromptSubmit=signal(LATER - 69), Stop=ASKED)
+    assert told(found.replace(now=LATER - 61 + later)) == reason
 
 
 def test_a_quota_that_was_reset_says_so() -> None:

@@ -30,6 +30,8 @@ BEGIN = 30.0
 
 SILENT = 5.0
 """The same for a version without status files."""
+WRITTEN = 5.0
+"""Seconds after the end of a turn until which the transcript may lack its answer."""
 
 
 class Status(Struct):
@@ -109,6 +111,8 @@ def _at_rest(evidence: Evidence, since: float) -> Signals:
     if last is not None and last.event == "StopFailure":
         kind, detail = failure(last.input, evidence.now)
         return Signals(waiting=kind, detail=detail, since=since)
+    if last is not None and _unwritten(evidence, last, end):
+        return Signals(working="working", since=last.time)
     if last is not None and _about_to_begin(evidence, last, end, since):
         return Signals(working="working", since=last.time)
     # There was a prompt, its turn has not ended, and yet the program is idle.
@@ -116,6 +120,17 @@ def _at_rest(evidence: Evidence, since: float) -> Signals:
     killed = last is not None and last.event == "SessionStart" and end.kind in ("asked", "called")
     reason = "interrupted" if dropped or killed else "end_of_turn"
     return Signals(waiting=reason, since=since)
+
+
+def _unwritten(evidence: Evidence, last: Signal, end: Ending) -> bool:
+    """Return whether the answer of the turn that has just ended is not in the transcript yet.
+
+    Otherwise a script that waits and then reads the last reply would get the one before.
+    """
+    if last.event != "Stop" or not end.kind or evidence.now - last.time > WRITTEN:
+        return False
+    prompt = evidence.this_signals.get("UserPromptSubmit")
+    return end.kind in ("asked", "called") or (prompt is not None and end.time < iso(prompt.time))
 
 
 def _about_to_begin(evidence: Evidence, last: Signal, end: Ending, since: float) -> bool:
