@@ -117,11 +117,13 @@ def test_ctrl_c_begins_nothing_more_and_leaves_whole_agents(local: Cli) -> None:
     file = local.base / "batch"
     file.write_text(lines)
     running = local.start("create", "--batch", str(file), "--max-parallel", "2")
-    assert json.loads(first_line(running))["state"] == "RUNNING"
+    first = json.loads(first_line(running))
+    assert first["state"] == "RUNNING"
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130
-    running.communicate()
+    rest = [json.loads(line) for line in running.communicate()[0].splitlines()]
     agents = local("list", "--format", "json").json()["agents"]
+    assert {agent["id"] for agent in agents} == {row["agent_id"] for row in [first, *rest]}
     assert len(agents) < 30
     assert {agent["state"] for agent in agents} == {"RUNNING"}
 
