@@ -29,9 +29,13 @@ def test_each_result_is_a_line_on_stdout_and_its_id_when_quiet(local: Cli) -> No
         done = local(*words).ok()
         assert (done.out, done.err) == (said, "")
         assert local(*words, "--quiet").ok().out == f"{foo}\n{bar}\n"
+    assert local("wait", "foo", "bar", "STOPPED", "-q").ok().out == f"{foo}\n{bar}\n"
+    assert local("limit", "foo", "bar", "-q").ok().out == f"{foo}\n{bar}\n"
+    assert local("restore", "--list", "-q").ok().out == ""
     gone = local("destroy", "foo", "bar", "nosuch", "-q")
     assert (gone.code, gone.out) == (3, f"{foo}\n{bar}\n")
     assert "nosuch" in gone.err
+    assert set(local("restore", "--list", "-q").ok().out.split()) == {foo, bar}
     back = local("restore", "foo").ok()
     assert back.out == "Restored foo; it is STOPPED.\n" and back.err == ""
     assert local("restore", "bar", "-q").ok().out == f"{bar}\n"

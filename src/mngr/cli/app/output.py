@@ -41,6 +41,8 @@ def rows(
         _print(_json({envelope: listed, "errors": list(errors)} if envelope else listed))
     elif args.format == "jsonl":
         _print(*(json.dumps(dict(row)) for row in rows))
+    elif args.format == "human" and args.quiet and all("id" in row for row in rows):
+        _print(*(str(row["id"]) for row in rows))
     elif args.format == "human":
         _print_table(rows, columns, empty, fields)
     else:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mngr.api import Agent, Mngr, State
 from mngr.cli.app import targets
-from mngr.cli.app.output import cell, rows, warn
+from mngr.cli.app.output import cell, print_result, rows, warn
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import NotFound, PartialFailure, UsageError, nearest, suggestion
 from mngr.model.durations import parse_duration
@@ -117,4 +117,5 @@ def _report(args: Namespace, reached: Sequence[Agent]) -> None:
         return
     for agent in reached:
         detail = cell(agent.verdict.detail)
-        print(" ".join([agent.name, agent.state, *([detail] if detail else [])]))
+        line = " ".join([agent.name, agent.state, *([detail] if detail else [])])
+        print_result(args, agent.to_json(), line)
