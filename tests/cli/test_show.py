@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tests.support.cli import Cli, until
 from tests.support.screen import Screen
 from tests.support.scribe import scribe
@@ -106,6 +108,16 @@ def test_path_is_where_the_work_is(mngr: Cli) -> None:
     assert mngr("path", "foo:src/x").ok().out == f"{work}/src/x\n"
     row = mngr("path", "foo", "--format", "json").ok().json()
     assert (row["name"], row["path"]) == ("foo", work)
+
+
+def test_a_script_gets_the_real_name_of_a_path_that_is_not_utf_8(local: Cli) -> None:
+    place = local.base / os.fsdecode(b"d\xe9")
+    place.mkdir()
+    words = ("create", "foo", "--no-connect", *NONE, "--", "true")
+    local(*words, cwd=place).ok()
+    assert local("path", "foo").ok().out == f"{place}\n"
+    assert local("list", "--format", "{work_dir}").ok().out == f"{place}\n"
+    assert local("list", "--format", "json").json()["agents"][0]["work_dir"] == str(place)
 
 
 def test_words_from_other_tools_are_understood(local: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 
@@ -263,7 +264,19 @@ def _open_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
         elif name != "stdin" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            to_program = name == "stdout" and not stream.isatty()
+            stream.reconfigure(errors="mngr" if to_program else "backslashreplace")
+
+
+def _restored(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return the bytes of a file name that is not UTF-8, so that a script gets the real name."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.backslashreplace_errors(error)
+
+
+codecs.register_error("mngr", _restored)
 
 
 def _discard_output() -> None:
