@@ -5,6 +5,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import Cli, first_line, until
 from tests.support.screen import Screen
 
@@ -96,11 +98,16 @@ def test_a_timeout_ends_everything_the_command_started(mngr: Cli) -> None:
     assert mngr.state("foo") == "RUNNING"
 
 
-def test_streamed_output_comes_as_it_is_written_and_ctrl_c_ends_the_command(mngr: Cli) -> None:
+@pytest.mark.parametrize("words", [("foo",), ("foo", "bar", "--stream")])
+def test_output_comes_as_it_is_written_and_ctrl_c_ends_the_command(
+    mngr: Cli, words: tuple[str, ...]
+) -> None:
     mngr.create("foo")
+    if "bar" in words:
+        mngr.create("bar")
     script = "echo first; echo $$ > pid; exec sleep 1000"
-    running = mngr.start("exec", "foo", "--stream", script)
-    assert first_line(running) == b"first\n"
+    running = mngr.start("exec", *words, script)
+    assert first_line(running).endswith(b"first\n")
     pid = pid_in(mngr.work_dir("foo") / "pid")
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130

@@ -14,6 +14,7 @@ from mngr.api.modules import (
     running,
     types,
 )
+from mngr.hosts import spawn
 from mngr.ops.look.listing import Agent, check_reachable
 
 TYPE_CHECKING = False
@@ -40,6 +41,10 @@ class Act(Hosts):
     def create(self, request: CreateRequest) -> Created:
         """Create an agent; return when it provably runs or has provably ended."""
         return create.create(self._world, request)
+
+    def interrupt(self) -> None:
+        """End what other threads do with this process's agents; they raise KeyboardInterrupt."""
+        spawn.interrupt()
 
     def derive(self, type: str = "", provider: str = "") -> Derived:
         """Return the type with that name; without a name, an installed one, or else `mechanic`."""

@@ -74,6 +74,18 @@ def _work() -> None:
         work()
 
 
+_interrupted = False
+
+
+def interrupt() -> None:
+    """End the programs of all threads; each call of `run` raises KeyboardInterrupt from now on.
+
+    Ctrl-C reaches only the main thread, and the process does not exit before the others end.
+    """
+    global _interrupted
+    _interrupted = True
+
+
 def environment() -> dict[str, str]:
     """Return the environment without variables that would mislead git and tmux.
 
@@ -221,6 +233,8 @@ def _converse(
     try:
         _work()
         while pipes.waiting:
+            if _interrupted:
+                raise KeyboardInterrupt
             now = time.monotonic()
             if now >= deadline:
                 raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")

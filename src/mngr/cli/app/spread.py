@@ -29,8 +29,12 @@ def spread(
     action: Callable[[Agent], T],
     good: Callable[[T], bool] = lambda _: True,
     on_error: str = "continue",
+    interrupt: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Agent, T | MngrError]]:
-    """Yield each result in order. With `abort`, run one at a time and end at the first failure."""
+    """Yield each result in order. With `abort`, run one at a time and end at the first failure.
+
+    Ctrl-C waits for the agents that were begun, unless `interrupt` ends their actions.
+    """
     if on_error == "abort" or len(agents) <= 1:
         for agent in agents:
             result = _attempt(action, agent)
@@ -44,6 +48,10 @@ def spread(
     try:
         results = pool.map(lambda agent: _attempt(action, agent), agents)
         yield from zip(agents, results, strict=True)
+    except KeyboardInterrupt:
+        if interrupt:
+            interrupt()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -49,7 +49,7 @@ def configure(parser: Parser) -> None:
     add("-t", "--tty", action="store_true", help=help)
     help = "kill the command and its children after this time (default 1h) and exit with 124"
     add("--timeout", type=parse_duration, metavar="DURATION", help=help)
-    add("--stream", action="store_true", help="print output as it is produced")
+    add("--stream", action="store_true", help="print lines of several agents as they are produced")
     add_on_error(parser)
     help = "first start agents that are not running (default: no)"
     add("--start", action="switch", default=False, help=help)
@@ -60,7 +60,7 @@ def configure(parser: Parser) -> None:
         ("run a program without a shell", "mngr exec tests -- grep -rn 'a b' src"),
         ("open a shell", "mngr exec -it tests -- bash"),
         ("pass a file", "mngr exec -i tests 'git apply' < fix.patch"),
-        ("follow a long command", "mngr exec tests --stream --timeout 2h 'make check'"),
+        ("follow a command on two agents", "mngr exec --stream lint unit 'make check'"),
     ]
     parser.see_also = ["mngr-capture", "mngr-message"]
 
@@ -146,19 +146,14 @@ def _command(args: Namespace) -> list[str]:
 def _run_alone(
     args: Namespace, api: Mngr, agent: Agent, argv: Sequence[str], *, remembered: bool = False
 ) -> int:
-    """Run the command and return its exit code. Output before a timeout is printed too."""
-    kept: list[tuple[int, bytes]] = []
-    sink = _write if args.stream else lambda fd, data: kept.append((fd, data))
+    """Run the command, print its output as it is produced, and return its exit code."""
     limit = _timeout(args)
     try:
         return api.stream_exec(
-            agent, argv, sink, cwd=args.cwd, timeout=limit, remembered=remembered
+            agent, argv, _write, cwd=args.cwd, timeout=limit, remembered=remembered
         )
     except TimedOut:
         raise _late(args) from None
-    finally:
-        for fd, data in kept:
-            _write(fd, data)
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -193,7 +188,10 @@ def _run_all(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequence
 
     results: list[ExecResult] = []
     total = len(agents)
-    for agent, result in spread(agents, run_in, lambda r: r.exit_code == 0, args.on_error):
+    spreading = spread(
+        agents, run_in, lambda r: r.exit_code == 0, args.on_error, interrupt=api.interrupt
+    )
+    for agent, result in spreading:
         if isinstance(result, MngrError):
             result = _impossible(agent, result)
         results.append(result)

@@ -111,7 +111,8 @@ def _show(args: Namespace) -> int:
     if args.format == "human" and args.fields is None and not args.ids and not args.quiet:
         columns = _columns(args, table) if table else []
         table = _for_people(api, found, table, "changes" in columns)
-    errors = [*_errors(api, found), *({"message": str(each)} for each in args.failures)]
+    errors = _errors(api, found)
+    errors += [{"message": str(failure)} for failure in args.failures]
     listed(args, table, columns, "agents", errors, "No agents found", FIELDS)
     return PartialFailure.exit_code if args.failures else 0
 

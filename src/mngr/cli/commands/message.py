@@ -71,9 +71,17 @@ def run(args: Namespace) -> int:
             return api.ask(agent, text, timeout=args.timeout)
         return Reply(receipt=api.message(agent, text, timeout=args.timeout))
 
+    # Without --wait, Ctrl-C lets the messages arrive that are being typed.
+    spreading = spread(
+        agents,
+        send,
+        lambda r: _good(args, r.receipt),
+        args.on_error,
+        interrupt=api.interrupt if args.wait else None,
+    )
     found = [
         (agent, result if isinstance(result, Reply) else _refusal(result))
-        for agent, result in spread(agents, send, lambda r: _good(args, r.receipt), args.on_error)
+        for agent, result in spreading
     ]
     _report(args, found)
     return _code(args, [reply.receipt for _, reply in found])
