@@ -48,7 +48,7 @@ def spread(
     try:
         results = pool.map(lambda agent: _attempt(action, agent), agents)
         yield from zip(agents, results, strict=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):  # the caller may have been interrupted
         if interrupt:
             interrupt()
         raise
