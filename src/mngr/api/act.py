@@ -60,10 +60,17 @@ class Act(Hosts):
         types.preflight(self._world, self._world.host(), type, env)
 
     def create_many(
-        self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
+        self,
+        requests: Sequence[CreateRequest],
+        *,
+        max_parallel: int = 8,
+        stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[int, Created | MngrError]]:
-        """Yield index and result of each as it completes; a failure does not stop the others."""
-        return batch.create_many(self._world, requests, max_parallel)
+        """Yield index and result of each as it completes; a failure does not stop the others.
+
+        Once `stop` is true, no more requests are started.
+        """
+        return batch.create_many(self._world, requests, max_parallel, stop)
 
     def settled(self, request: CreateRequest) -> tuple[CreateRequest, Sequence[str]]:
         """Return the request with a type, and a remark if mngr chose the type."""

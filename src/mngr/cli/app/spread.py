@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 PARALLEL = 8
+TICK = 0.2
+"""Seconds between looks: Ctrl-C just before a wait without a timeout would not end it."""
 
 
 def add_on_error(parser: Parser) -> None:
@@ -42,12 +44,15 @@ def spread(
             if on_error == "abort" and (isinstance(result, MngrError) or not good(result)):
                 return
         return
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     pool = ThreadPoolExecutor(max_workers=PARALLEL)
     try:
-        results = pool.map(lambda agent: _attempt(action, agent), agents)
-        yield from zip(agents, results, strict=True)
+        futures = [pool.submit(_attempt, action, agent) for agent in agents]
+        for agent, future in zip(agents, futures, strict=True):
+            while wait([future], TICK).not_done:
+                continue
+            yield agent, future.result()
     except (KeyboardInterrupt, GeneratorExit):  # the caller may have been interrupted
         if interrupt:
             interrupt()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 
 from mngr.cli.app.options import overlay
@@ -66,11 +67,29 @@ def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict
         yield from (_previewed(api, line) for line in good)
         return
     requests = [line.request for line in good if line.request is not None]
-    for index, result in api.create_many(requests, max_parallel=args.max_parallel):
+    stopped = _on_interrupt()
+    made = api.create_many(requests, max_parallel=args.max_parallel, stop=lambda: bool(stopped))
+    for index, result in made:
         if isinstance(result, MngrError):
             yield _row(good[index], error=str(result))
         else:
             yield _made(good[index], result)
+    if stopped:
+        raise KeyboardInterrupt
+
+
+def _on_interrupt() -> list[int]:
+    """Return a list that the first Ctrl-C fills; the second one interrupts as usual."""
+    stopped: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        stopped.append(number)
+        signal.signal(number, previous)
+
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, stop)
+    return stopped
 
 
 def _made(line: Line, created: Created) -> dict[str, Json]:

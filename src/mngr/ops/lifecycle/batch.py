@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mngr.errors import MngrError
 from mngr.ops.lifecycle.create import Created, create
@@ -14,29 +14,34 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 
+TICK = 0.2
+"""Seconds between two calls of `stop`."""
+
+
 def create_many(
-    world: World, requests: Sequence[CreateRequest], max_parallel: int
+    world: World,
+    requests: Sequence[CreateRequest],
+    max_parallel: int,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, Created | MngrError]]:
     """Yield each result as it completes, with the index of its request.
 
-    On Ctrl-C, finish the requests that were started, yield their results too, and start no more.
+    Once `stop` is true, start no more requests, and finish those that were started.
     """
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
     pool = ThreadPoolExecutor(max_workers=max(1, max_parallel))
     try:
         futures = {pool.submit(create, world, each): n for n, each in enumerate(requests)}
-        told = set()
-        try:
-            for future in as_completed(futures):
-                told.add(future)
-                yield futures[future], _result(future)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            for future in futures.keys() - told:
+        left = set(futures)
+        while left:
+            done, left = wait(left, TICK, FIRST_COMPLETED)
+            for future in done:
                 if not future.cancelled():
                     yield futures[future], _result(future)
-            raise
+            if stop():
+                for future in left:
+                    future.cancel()
     finally:
         pool.shutdown(cancel_futures=True)
 
