@@ -121,7 +121,9 @@ def test_ctrl_c_begins_nothing_more_and_leaves_whole_agents(local: Cli) -> None:
     assert first["state"] == "RUNNING"
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130
-    rest = [json.loads(line) for line in running.communicate()[0].splitlines()]
+    assert running.stdout is not None
+    rest = [json.loads(line) for line in running.stdout.read().splitlines()]
+    running.communicate()
     agents = local("list", "--format", "json").json()["agents"]
     assert {agent["id"] for agent in agents} == {row["agent_id"] for row in [first, *rest]}
     assert len(agents) < 30

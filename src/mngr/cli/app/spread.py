@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from mngr.errors import MngrError, PartialFailure
 
 TYPE_CHECKING = False
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 PARALLEL = 8
 TICK = 0.2
-"""Seconds between looks: Ctrl-C just before a wait without a timeout would not end it."""
+"""Seconds between looks: a signal just before a wait without a timeout would not end it."""
 
 
 def add_on_error(parser: Parser) -> None:
@@ -46,6 +48,8 @@ def spread(
         return
     from concurrent.futures import ThreadPoolExecutor, wait
 
+    if interrupt:
+        on_interrupt(interrupt)
     pool = ThreadPoolExecutor(max_workers=PARALLEL)
     try:
         futures = [pool.submit(_attempt, action, agent) for agent in agents]
@@ -53,12 +57,23 @@ def spread(
             while wait([future], TICK).not_done:
                 continue
             yield agent, future.result()
-    except (KeyboardInterrupt, GeneratorExit):  # the caller may have been interrupted
-        if interrupt:
-            interrupt()
-        raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def on_interrupt(call: Callable[[], None]) -> None:
+    """Call this at the first Ctrl-C instead of raising KeyboardInterrupt; the second one raises.
+
+    An exception at any point could leave a lock of the thread pool locked, and hang the process.
+    """
+
+    def handle(number: int, _: object) -> None:
+        signal.signal(number, previous)
+        call()
+
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handle)
 
 
 def _attempt(action: Callable[[Agent], T], agent: Agent) -> T | MngrError:

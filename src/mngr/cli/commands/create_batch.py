@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import sys
 
 from mngr.cli.app.options import overlay
 from mngr.cli.app.output import clean, warn
 from mngr.cli.app.parser import Namespace
 from mngr.cli.app.progress import LastLine
-from mngr.cli.app.spread import exit_code
+from mngr.cli.app.spread import exit_code, on_interrupt
 from mngr.cli.commands import create_options
 from mngr.errors import MngrError, UsageError, nearest
 from mngr.model.struct import Struct
@@ -67,7 +66,8 @@ def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict
         yield from (_previewed(api, line) for line in good)
         return
     requests = [line.request for line in good if line.request is not None]
-    stopped = _on_interrupt()
+    stopped: list[bool] = []
+    on_interrupt(lambda: stopped.append(True))
     made = api.create_many(requests, max_parallel=args.max_parallel, stop=lambda: bool(stopped))
     for index, result in made:
         if isinstance(result, MngrError):
@@ -76,20 +76,6 @@ def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict
             yield _made(good[index], result)
     if stopped:
         raise KeyboardInterrupt
-
-
-def _on_interrupt() -> list[int]:
-    """Return a list that the first Ctrl-C fills; the second one interrupts as usual."""
-    stopped: list[int] = []
-
-    def stop(number: int, _: object) -> None:
-        stopped.append(number)
-        signal.signal(number, previous)
-
-    previous = signal.getsignal(signal.SIGINT)
-    if previous is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, stop)
-    return stopped
 
 
 def _made(line: Line, created: Created) -> dict[str, Json]:
