@@ -155,3 +155,15 @@ def test_on_a_terminal_what_to_type_is_never_cut(local: Cli) -> None:
         screen.mngr("doctor")
         screen.shows("\ncompletion: add to ~/.bashrc: source <(mngr completion bash)\n")
         assert "REMEDY" not in screen.text()
+
+
+def test_the_settings_file_that_is_broken_is_the_one_to_edit(local: Cli) -> None:
+    local.controller_home.mkdir()
+    local.write(".mngr/settings.toml", "")
+    broken = {"user": local.controller_home, "local": local.repo / ".mngr"}
+    for scope, folder in broken.items():
+        name = "settings.local.toml" if scope == "local" else "settings.toml"
+        (folder / name).write_text("broken = [")
+        checks = found(local("doctor", "--format", "json"))
+        assert checks["settings"]["remedy"] == f"fix it with `mngr config edit --scope {scope}`"
+        (folder / name).unlink()

@@ -107,10 +107,19 @@ def _settings(args: Namespace) -> list[Finding]:
     return [
         Finding(
             check="settings", status="problem", detail=each.message,
-            remedy=each.hint or "fix it with `mngr config edit`",
+            remedy=each.hint or _editing(args, each.message),
         )
         for each in mistakes.values()
     ]  # fmt: skip
+
+
+def _editing(args: Namespace, problem: str) -> str:
+    """Return the command that edits the file at the start of the problem."""
+    from mngr.settings.layers import settings_files
+
+    files = settings_files(args.config.home, args.config.project).items()
+    scopes = [f" --scope {scope}" for scope, path in files if problem.startswith(f"{path}:")]
+    return f"fix it with `mngr config edit{''.join(scopes)}`"
 
 
 def _fixed(args: Namespace, findings: Sequence[Finding]) -> bool:
