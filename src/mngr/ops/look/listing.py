@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, suggestion
 from mngr.hosts import processes
 from mngr.hosts.base import is_here
@@ -78,7 +76,7 @@ class Agent(Struct):
                 f"{self.id} has an unreadable record ({self.evidence.problem})",
                 "see `mngr doctor`",
             )
-        return _rooted(self.evidence.record)
+        return self.evidence.record
 
     def to_json(self) -> dict[str, Json]:
         """Return the agent as JSON, in the format that scripts rely on."""
@@ -113,16 +111,6 @@ class Agent(Struct):
             "host": _host_json(self),
             "plugin": dict(record.plugin) if record else {},
         }
-
-
-def _rooted(record: AgentRecord) -> AgentRecord:
-    """Return the record; a source that was a linked worktree, now gone, becomes its repository."""
-    folder, name = os.path.split(record.repository)
-    main = folder if name == ".git" else record.repository
-    known = name == ".git" or record.transfer == "git-worktree"  # not the mirror of a URL
-    if not known or os.path.isdir(record.source) or not os.path.isdir(record.repository):
-        return record
-    return record.replace(source=main)
 
 
 def agents(
