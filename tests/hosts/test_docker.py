@@ -111,6 +111,15 @@ def test_a_stopped_host_and_its_agents_come_back(docker: Cli, engine: Engine) ->
     assert "No agents" in docker("list").ok().out
 
 
+def test_a_late_command_is_ended_where_ps_is_missing(docker: Cli, engine: Engine) -> None:
+    docker.create("foo@.docker")
+    (container,) = engine.containers(docker)
+    engine.told("exec", "-u", "root", container, "rm", "/usr/bin/ps")
+    docker("exec", "foo", "--timeout", "2s", "sleep 4321").fails(124)
+    until(lambda: "sleep 4321" not in engine.told("top", container), 30, "its end")
+    assert docker.state("foo") == "RUNNING"
+
+
 def test_a_paused_host_goes_on(docker: Cli, engine: Engine) -> None:
     docker.create("foo@.docker")
     (container,) = engine.containers(docker)
