@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-AGED, IDLE, HOMELESS = 71, 72, 73
-"""Exit codes of HOLD for a host past its maximum age, for one that was idle for too long, and for
-one whose home cannot be created."""
+AGED, IDLE = 71, 72
+"""Exit codes of HOLD for a host past its maximum age, and for one that was idle for too long."""
 
 # Arguments: the host's id, its lifetime and its idle timeout in whole seconds (0 for none), and its
 # home or "". Time counts from the first start of the host: it may be stopped and started again. On
@@ -16,7 +15,7 @@ HOLD = r"""
 id=$1 lifetime=$2 idle=$3 home=${4:-${MNGR_HOST_DIR:-$HOME/.mngr}} serve=${5:-} socket=
 case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
 umask 077
-mkdir -p "$home" || exit 73
+mkdir -p "$home"  # if this fails, the host lives until mngr has told why
 began=$home/.began.$id seen=$home/.seen.$id next=$home/.seen.$id.next
 active=$(date +%s)
 [ -s "$began" ] || echo "$active" > "$began"
@@ -70,9 +69,7 @@ done
 
 def ended(code: int) -> str:
     """Return why a host's first process ended, if its exit code is one of mngr's."""
-    home = "its user cannot create mngr's home there"
-    why = {AGED: "reached its --max-age", IDLE: "idle for its --idle-timeout", HOMELESS: home}
-    return why.get(code, "")
+    return {AGED: "reached its --max-age", IDLE: "idle for its --idle-timeout"}.get(code, "")
 
 
 def words(host_id: str, lifetime: float | None, idle: float | None, *more: str) -> list[str]:
