@@ -70,6 +70,7 @@ def test_what_cannot_be_made_leaves_nothing(docker: Cli, engine: Engine, tmp_pat
     create("-s", "--workdir=relative", "-b", "image=mngr-lab:base")
     (tmp_path / "Dockerfile").write_text("FROM mngr-lab:root\nRUN rm /usr/bin/tmux\n")
     assert "tmux is not installed on host box" in create("-b", f"context={tmp_path}")
+    assert "cannot create directory" in create("-s", "--user=12345", "-b", "image=mngr-lab:root")
     docker("host", "create", "../box", "--provider", "docker").fails(2, "../box")
     docker("host", "create", "box", "--provider", "ssh").fails(2, "ssh", "cannot create hosts")
     # A host that was made for an agent ends with it, also where the agent could not be made.
@@ -109,6 +110,15 @@ def test_a_stopped_host_and_its_agents_come_back(docker: Cli, engine: Engine) ->
         docker("host", verb, "foo").fails(4, "gone from docker", "mngr host destroy foo")
     docker("host", "destroy", "foo", "--force").ok()
     assert "No agents" in docker("list").ok().out
+
+
+def test_a_late_command_is_ended_where_ps_is_missing(docker: Cli, engine: Engine) -> None:
+    docker.create("foo@.docker")
+    (container,) = engine.containers(docker)
+    engine.told("exec", "-u", "root", container, "rm", "/usr/bin/ps")
+    docker("exec", "foo", "--timeout", "2s", "sleep 4321").fails(124)
+    until(lambda: "sleep 4321" not in engine.told("top", container), 30, "its end")
+    assert docker.state("foo") == "RUNNING"
 
 
 def test_a_paused_host_goes_on(docker: Cli, engine: Engine) -> None:

@@ -124,12 +124,14 @@ def test_a_preempted_allocation_says_so_also_when_slurm_has_forgotten_it(tmp_pat
 def test_a_job_of_the_user_with_a_long_comment_is_no_host(slurm: Cli, cluster: Cluster) -> None:
     words = ("--parsable", "--comment=several\nlines", "--chdir=/", "-o/dev/null")
     job = cluster.ask("sbatch", *words, "--wrap", "sleep 300")
-    slurm("host", "create", "box", "--provider", "slurm").ok()
-    assert list(hosts(slurm)) == ["box"]
-    slurm("host", "destroy", "box").ok()
-    assert slurm("host", "audit", "--provider", "slurm").ok().out == "No hosts that mngr created\n"
-    cluster.ask("scancel", job)
-    until(lambda: not cluster.ask("squeue", "-h"), 60, "the end of the job")
+    try:
+        slurm("host", "create", "box", "--provider", "slurm").ok()
+        assert list(hosts(slurm)) == ["box"]
+        slurm("host", "destroy", "box").ok()
+        assert slurm("host", "audit", "--format", "json").ok().json()["hosts"] == []
+    finally:
+        cluster.ask("scancel", job)
+        until(lambda: not cluster.ask("squeue", "-h", "-n", "wrap"), 60, "the end of the job")
 
 
 def test_variables_of_a_job_in_which_mngr_runs_change_nothing(slurm: Cli, cluster: Cluster) -> None:

@@ -229,7 +229,7 @@ class ShellHost:
         return reading, torn
 
     def put(self, files: Files) -> None:
-        self._script('mkdir -p -m 700 "$1"\n' + PUT, self.home, *files, input=_pack(files))
+        self._script('mkdir -p -m 700 "$1" || exit\n' + PUT, self.home, *files, input=_pack(files))
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
         return self._script(SWAP, stem, str(rev), input=content).strip() == b"swapped"

@@ -136,10 +136,10 @@ class DockerProvider(Engine):
 
 def _lease(line: str) -> Lease:
     handle, state, status, *values = line.split("\t")
-    return engines.lease(handle, values, state in ("running", "restarting"), why(status))
+    return engines.lease(handle, values, state == "running", why(status))
 
 
 def why(status: str) -> str:
     """Return the reason for Docker's `Exited (71) 5 minutes ago`, if the code is one of mngr's."""
-    found = re.match(r"Exited \((\d+)\)", status)
+    found = re.match(r"(?:Exited|Restarting) \((\d+)\)", status)
     return (holding.ended(int(found[1])) if found else "") or status.lower()

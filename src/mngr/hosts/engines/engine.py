@@ -249,6 +249,8 @@ class Engine:
 
     def _undo(self, note: HostNote, error: BaseException) -> None:
         """End a host that could not be created; on failure keep its note and the original error."""
+        if isinstance(error, Stopped):
+            error.hint = ""  # it could only be started if it were kept
         try:
             self.end(note)
         except MngrError:

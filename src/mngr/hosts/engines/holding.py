@@ -15,7 +15,7 @@ HOLD = r"""
 id=$1 lifetime=$2 idle=$3 home=${4:-${MNGR_HOST_DIR:-$HOME/.mngr}} serve=${5:-} socket=
 case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
 umask 077
-mkdir -p "$home" || exit 1
+mkdir -p "$home"  # if this fails, the host lives until mngr has told why
 began=$home/.began.$id seen=$home/.seen.$id next=$home/.seen.$id.next
 active=$(date +%s)
 [ -s "$began" ] || echo "$active" > "$began"
