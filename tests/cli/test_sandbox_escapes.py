@@ -140,3 +140,14 @@ def test_a_record_whose_fields_are_options_is_none(
     mngr("pull", "foo").ok()
     mngr("destroy", "foo", "--headless")
     assert precious.read_text() == PRECIOUS
+
+
+@needs_bwrap
+def test_it_cannot_change_the_script_of_a_new_limit(mngr: Cli) -> None:
+    ran = mngr.user_home / "ran"
+    change = f'f=limit.sh; rm -f $f; echo "touch {ran}; exit 1" > $f'
+    loop = f'cd "$MNGR_AGENT_STATE_DIR"; while :; do {change}; done 2>/dev/null'
+    mngr.create("safe", "--sandbox", "--timeout", "2h", "--", "sh", "-c", loop)
+    for hours in range(3, 9):
+        mngr("limit", "safe", "--timeout", f"{hours}h").ok()
+    assert not ran.exists()

@@ -4,12 +4,13 @@ $MNGR_HOST_DIR/
   agents/<id>/agent.<rev>.json   the record; the highest revision is current
               env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
               copied                             when its copy of a directory was complete
-              limits prices limit.sh watcher     if it has limits
+              limits prices watcher              if it has limits
               transcript status                  links to files of the program itself
   names/<name>.<rev>.json        the claim of a name
   logs/<id>  logs/<id>.1         the output of its program, newest and older
   sandboxes/<id>                 the script that runs a command inside its sandbox
   sandboxes/<id>.json            the record with which that agent was created
+  limits/<id>                    the script that enforces its limits
   worktrees/<name>-<8 hex>       work directories created by mngr
   trash/<id>/{agent,work,trash.json}
   branches/<id>.json             a branch created by mngr whose agent was removed

@@ -127,11 +127,17 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
         ),
         program=quote(program),
         not_found=quote(json.dumps(f"command not found: {program}")),
-        limit=watcher.START if watcher.Limits.of(record) else "",
+        limit=_watcher(home, record),
         daemons=_daemons(record, launch),
         after_limit=watcher.REPORT,
         command=HEADLESS.format(command=words) if record.headless else words,
     )
+
+
+def _watcher(home: str, record: AgentRecord) -> str:
+    if not watcher.Limits.of(record):
+        return ""
+    return watcher.START.format(path=quote(watcher.path(home, record.id)))
 
 
 def _daemons(record: AgentRecord, launch: Launch) -> str:

@@ -33,7 +33,7 @@ printf '%s\n' "$program"
 exit 0
 """
 
-KEPT = ("env", "launch.sh", "window.sh", "limit.sh")
+KEPT = ("env", "launch.sh", "window.sh")
 """The files of an agent that a shell outside its sandbox reads."""
 
 # How launch.sh and `exec` enter the sandbox; it has no effect for an agent without one.

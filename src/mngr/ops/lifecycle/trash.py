@@ -174,7 +174,8 @@ for each in * .[!.]* ..?*; do
   [ "$each" != trash.json ] || continue
   rm -rf -- "$1/trash/.purge-$2/$each" || exit 1
 done
-rm -f trash.json "$1/sandboxes/$2" "$1/sandboxes/$2.json" "$1/logs/$2" "$1/logs/$2.1" &&
+rm -f trash.json "$1/sandboxes/$2" "$1/sandboxes/$2.json" "$1/limits/$2" "$1/logs/$2" \
+  "$1/logs/$2.1" &&
   cd .. && rmdir -- ".purge-$2"
 """
 

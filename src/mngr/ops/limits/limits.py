@@ -6,14 +6,12 @@ died, any process that reads agents repeatedly does so instead.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping
 
 from mngr.agents.base import Tokens
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
-from mngr.model.records import agent_dir
 from mngr.model.state import EndKind, State
 from mngr.ops.change import change
 from mngr.ops.lifecycle.running import note_event
@@ -69,7 +67,7 @@ def _watch(world: World, agent: Agent) -> None:
     host, pane = agent.host, agent.evidence.pane
     host.put(watcher.files(world, host, agent.record))
     if pane is not None and Limits.of(agent.record):
-        script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
+        script = watcher.path(host.home, agent.id)
         argv = tmux.background(host.socket, ["sh", script, str(pane.pid)])
         done = host.run(argv, timeout=20)
         done.raise_if_failed(f"the limits of {agent.name} cannot be watched")
@@ -105,7 +103,7 @@ class Keeper:
         host, pane = agent.host, agent.evidence.pane
         if pane is None:
             return
-        script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
+        script = watcher.path(host.home, agent.id)
         try:
             host.put(watcher.files(self._world, host, agent.record))
             host.run(["sh", script, str(pane.pid), cause], timeout=120)

@@ -176,7 +176,7 @@ done
 )
 
 # The parts of the launcher's script that start the watcher and report its reason.
-START = """sh "$dir/limit.sh" $$ < /dev/null > /dev/null 2>&1 &
+START = """sh {path} $$ < /dev/null > /dev/null 2>&1 &
 """
 
 REPORT = r"""if [ -f "$dir/over.$launch" ]; then
@@ -184,6 +184,11 @@ REPORT = r"""if [ -f "$dir/over.$launch" ]; then
   rm -f "$dir/over.$launch"
   ended 124 "$cause"
 fi"""
+
+
+def path(home: str, agent_id: str) -> str:
+    """Return the path of the script, which a shell outside the agent's sandbox runs."""
+    return os.path.join(home, "limits", agent_id)
 
 
 def files(world: World, host: Host, record: AgentRecord) -> Files:
@@ -196,7 +201,7 @@ def files(world: World, host: Host, record: AgentRecord) -> Files:
     text = script(folder, record, world.known_type(record.type), grace)
     return {
         os.path.join(folder, "prices"): (Prices(world.config).lines().encode(), 0o600),
-        os.path.join(folder, "limit.sh"): (os.fsencode(text), 0o700),
+        path(host.home, record.id): (os.fsencode(text), 0o700),
         os.path.join(folder, "limits"): (limits.lines().encode(), 0o600),
     }
 
