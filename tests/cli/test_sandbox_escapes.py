@@ -151,3 +151,20 @@ def test_it_cannot_change_the_script_of_a_new_limit(mngr: Cli) -> None:
     for hours in range(3, 9):
         mngr("limit", "safe", "--timeout", f"{hours}h").ok()
     assert not ran.exists()
+
+
+@needs_bwrap
+def test_a_process_left_inside_cannot_change_the_launcher_of_the_next_start(mngr: Cli) -> None:
+    ran = mngr.user_home / "ran"
+    change = f'f=launch.sh; rm -f $f; echo "touch {ran}" > $f'
+    loop = f'cd "$MNGR_AGENT_STATE_DIR"; echo > ready; while :; do {change}; done 2>/dev/null'
+    mngr.create("safe", "--sandbox", "--", "true")
+    mngr("wait", "safe").ok()
+    running = mngr.start("exec", "safe", loop)
+    try:
+        until((mngr.state_dir("safe") / "ready").exists, what="the loop has begun")
+        mngr("start", "safe")
+        assert not ran.exists()
+    finally:
+        running.kill()
+        running.communicate()

@@ -128,6 +128,8 @@ def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
     if record.launches == old.launches:
         return refreshed(world, agent)  # another process started it at the same time
     step("launch_recorded")
+    if record.sandbox:  # a process left inside could change the files that a shell outside runs
+        end_processes(world, agent.host, {agent.id: ""})
     context = launch.context(agent.host, record)
     prepared = kind.resume(context.replace(evidence=agent.evidence))
     files = dict(launch.launch_files(world, agent.host, record, prepared, {}))
