@@ -167,7 +167,7 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
         for words_there in (
             "6 tests collected, 4 selected: 4 to fix, 0 to improve.",
             "Agents of this type do not report their usage.",
-            "At most 2 agents at work",
+            "At most 2 agents at the same time",
         ):
             assert words_there in screen.text()
         screen.type("n")

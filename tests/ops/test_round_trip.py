@@ -203,7 +203,9 @@ def test_create_pull_and_push_keep_every_byte_and_mode(
 
     (work / "an empty directory").mkdir()
     api.pull_files(agent, ".", str(base / "copied"))
-    assert tree(base / "copied", folders=True) == tree(work, folders=True)
+    files = tree(work, folders=True)
+    plain = {name: what for name, what in files.items() if ".git" not in name.split("/")}
+    assert tree(base / "copied", folders=True) == plain, "all but git's own files"
     api.push_files(agent, str(base / "copied"), "and/back")
     assert tree(work / "and/back", folders=True) == tree(base / "copied", folders=True)
     shutil.rmtree(work / "and")

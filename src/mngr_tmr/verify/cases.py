@@ -99,11 +99,14 @@ def failure(checked: Checked, test: str, what: str) -> str:
 
 
 def is_doctest(node_id: str) -> bool:
-    """Return whether it is a doctest in a module, such as `shop/cart.py::shop.cart.total`."""
+    """Return whether it is a doctest in a module, such as `shop/cart.py::shop.cart.total`.
+
+    The name of a test function has no dot, and may be that of its module.
+    """
     path, _, name = function(node_id).partition("::")
     place = PurePosixPath(path)
     module = place.parent.name if place.name == "__init__.py" else place.stem
-    return place.suffix == ".py" and module in name.split(".")
+    return place.suffix == ".py" and "." in name and module in name.split(".")
 
 
 # Some tests pass only after other tests of their file, which leave something that they require. In
