@@ -124,7 +124,7 @@ def test_a_program_that_is_missing_is_asked_for(garage: Garage) -> None:
     outcome = garage.work(f"{MOVING}::test_export_makes_a_page")
     assert outcome.blocked is not None
     assert outcome.blocked.reason == "the test runs lowdown, which is not installed here"
-    assert outcome.blocked.needs == "the program lowdown"
+    assert outcome.blocked.needs == "its installation"
     assert outcome.blocked.obstacle is Obstacle.MISSING
     assert garage.changed() == []
 
