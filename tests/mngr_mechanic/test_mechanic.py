@@ -210,6 +210,25 @@ def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+def test_a_test_in_a_folder_with_its_own_settings_is_repaired(tmp_path: Path) -> None:
+    root = tmp_path / "many"
+    for name, code in {"calc": CALC, "other": "raise RuntimeError('of another package')\n"}.items():
+        (root / name / "src").mkdir(parents=True)
+        (root / name / "tests").mkdir()
+        settings = '[tool.pytest.ini_options]\npythonpath = ["src"]\n'
+        (root / name / "pyproject.toml").write_text(settings)
+        (root / name / f"src/{name}.py").write_text(code)
+    (root / "calc/tests/test_calc.py").write_text(TEST_CALC)
+    (root / "other/tests/test_other.py").write_text("import other\n")
+    (root / "pyproject.toml").write_text("[project]\nname = 'many'\n")
+    (root / ".gitignore").write_text("__pycache__/\n")
+    garage = Garage(root, tmp_path / "state")
+    outcome = garage.work("calc/tests/test_calc.py::test_the_largest")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
+    assert garage.changed() == ["calc/src/calc.py"]
+
+
+@pytest.mark.soak
 def test_what_leaves_another_test_of_the_line_failing_gives_way_to_better(tmp_path: Path) -> None:
     """`and` for `or` would satisfy the one test, and refuse nothing any more."""
     root = tmp_path / "project"

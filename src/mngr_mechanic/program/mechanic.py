@@ -65,8 +65,10 @@ class Mechanic:
         base = os.path.join(self.base, str(len(self.labs)))
         os.mkdir(base)
         others = self.task.other_tests
-        tests = [*others, self.file] if others else []
+        settings = project.own_settings(self.root, self.file)
+        tests = [*others, self.file] if others else [os.path.dirname(settings)] if settings else []
         lab = Lab(self.root, base, self.probe, self.python, tests)
+        lab.settings = settings
         lab.command = self.task.test_command
         self.labs.append(lab)
         return lab
