@@ -124,7 +124,7 @@ def test_a_program_that_is_missing_is_asked_for(garage: Garage) -> None:
     outcome = garage.work(f"{MOVING}::test_export_makes_a_page")
     assert outcome.blocked is not None
     assert outcome.blocked.reason == "the test runs lowdown, which is not installed here"
-    assert outcome.blocked.needs == "the program lowdown"
+    assert outcome.blocked.needs == "its installation"
     assert outcome.blocked.obstacle is Obstacle.MISSING
     assert garage.changed() == []
 
@@ -207,6 +207,25 @@ def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
     outcome = garage.work("test_calc.py::test_the_largest")
     assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
     assert garage.diff() == ["-        if value < best:", "+        if value > best:"]
+
+
+@pytest.mark.soak
+def test_a_test_in_a_folder_with_its_own_settings_is_repaired(tmp_path: Path) -> None:
+    root = tmp_path / "many"
+    for name, code in {"calc": CALC, "other": "raise RuntimeError('of another package')\n"}.items():
+        (root / name / "src").mkdir(parents=True)
+        (root / name / "tests").mkdir()
+        settings = '[tool.pytest.ini_options]\npythonpath = ["src"]\n'
+        (root / name / "pyproject.toml").write_text(settings)
+        (root / name / f"src/{name}.py").write_text(code)
+    (root / "calc/tests/test_calc.py").write_text(TEST_CALC)
+    (root / "other/tests/test_other.py").write_text("import other\n")
+    (root / "pyproject.toml").write_text("[project]\nname = 'many'\n")
+    (root / ".gitignore").write_text("__pycache__/\n")
+    garage = Garage(root, tmp_path / "state")
+    outcome = garage.work("calc/tests/test_calc.py::test_the_largest")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
+    assert garage.changed() == ["calc/src/calc.py"]
 
 
 @pytest.mark.soak

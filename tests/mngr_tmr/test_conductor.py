@@ -314,6 +314,22 @@ def test_what_is_missing_counts_for_a_whole_cluster_once_two_canaries_say_so(
     assert counts(run) == {"blocked": 4}
 
 
+def test_a_cluster_that_is_given_up_names_each_canary_with_its_own_end(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(canaries=3, retries=0))
+    stage.tasks("a")
+    stage.tasks("b", "c", "d", "e", canary="a")
+    late = Life(1.0, Sighting("FAILED", "late", ending=EndKind.TIMED_OUT))
+    died = Life(1.0, Sighting("FAILED", "exit code 3"))
+    stage.fleet.life = lambda order: died if order.task == "a" else late
+    run = stage.conduct()
+    had = [name for name, task in run.tasks.items() if task.tries]
+    waited = next(task for task in run.tasks.values() if not task.tries)
+    late_ones = ", ".join(each.removeprefix("tmr-r-")[:-2] for each in stage.fleet.launched[1:])
+    assert len(had) == 3
+    assert waited.skipped == f"died like a; timed out like {late_ones}: late"
+    stage.close()
+
+
 @pytest.mark.parametrize(("canaries", "launched"), [(3, 3), (1, 1), (0, 6)])
 def test_a_cluster_is_given_up_after_some_canaries(
     tmp_path: Path, canaries: int, launched: int

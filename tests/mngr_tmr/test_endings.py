@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.run import runs
 from tests.support import tmr_kit as kit
@@ -85,6 +87,11 @@ def test_everything_failed(local: Cli) -> None:
     assert counts(ended) == {"died": 1, "refused": 1, "blocked": 1}
     assert all(f"1 {word}" in done.out for word in counts(ended))
     assert "no key; requires a key" in done.out
+    told = (local.home / "tmr/e/pull-request.md").read_text()
+    assert "Every commit was tested" not in told, "there is none"
+    rows = local("tmr", "show", "e", "--format", "json").ok().json()["tasks"]
+    (refused,) = [each["reason"] for each in rows if each["ending"] == "refused"]
+    assert refused.startswith("failed without any change: "), "its row names the test"
     assert len(ended.alerts) == 2, "nobody is alarmed by a verdict"
     assert local.git("rev-parse", "tmr/e") == local.git("rev-parse", "main")
     # also for a later reader
@@ -180,6 +187,28 @@ def plain(cli: Cli, source: str, settings: str = "") -> None:
     cli.write("tests/test_plain.py", source)
     cli.write("pyproject.toml", f"{kit.SETTINGS}{settings}")
     cli.commit("plain")
+
+
+TRACED = """
+import sys
+
+
+def test_slow_if_traced():
+    assert "mngr_tmr_touch" not in sys.modules
+
+
+def test_broken():
+    assert False
+"""
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_what_measures_the_tests_makes_none_of_them_fail(local: Cli, repeats: int) -> None:
+    plain(local, TRACED)
+    run(local, NONE, "--only", "failing", "--repeats", str(repeats)).fails(1, "no change was")
+    ended = runs.load(local.home / "tmr/e")
+    assert [each.standing for each in ended.baseline.values()] == ["passed", "failed"]
+    assert [len(each.runs) for each in ended.baseline.values()] == [repeats, repeats]
 
 
 def test_an_interrupted_baseline_says_nothing_about_any_test(local: Cli) -> None:

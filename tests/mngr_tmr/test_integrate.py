@@ -93,7 +93,9 @@ def assert_gated(lab: Lab, run: Run) -> None:
         if pick.kind == "implementation":
             for task in pick.tasks:
                 verdict = run.tasks[task].verdict
-                claimed |= set(verdict.turned_green) if verdict else set()
+                assert verdict
+                added = verdict.tests_added if verdict.together else ()
+                claimed |= {*verdict.turned_green, *added}
         assert lab.failing(pick.commit, sorted(claimed)) == []
 
 
@@ -129,6 +131,10 @@ def test_a_branch_of_everything_that_can_be_taken(lab: Lab, tasks: dict[str, Tas
     # a repair carries the test that needs it
     carried = lab.cli.git("show", "--format=", "--name-only", run.picks[2].commit).split()
     assert carried == ["kit/alpha.sh", kit.FILE]
+    body = lab.cli.git("show", "-s", "--format=%B", run.picks[2].commit)
+    added = f"{kit.FILE}::test_alpha_again"
+    assert f"Fixed tests:\n- {ALPHA.node_id}\n\nAdded tests:\n- {added}\n" in body
+    assert "(1 test, 1 agent, " in body, "an added test is no fixed one"
     assert "Mended page" in lab.cli.git("show", "-s", "--format=%B", run.picks[0].commit)
 
     assert_reverts(lab, run)
@@ -327,7 +333,7 @@ def test_a_test_that_expects_a_defect_gives_way_to_the_repair(
         ("implementation", {"recorded"}),
     ]
     assert {(each.task, each.part): each.reason for each in run.evictions} == {
-        ("recorded", "other"): f"contradicts the fix of {ALPHA.node_id} and 1 more",
+        ("recorded", "other"): f"contradicts the fix of {ALPHA.node_id}",
         ("breaks", "implementation"): f"breaks {FINE}::test_fine",
     }
     assert_gated(lab, run)

@@ -34,7 +34,7 @@ class Lab:
         self.root = os.path.join(base, "p")
         self.base, self.probe, self.python = base, probe, python
         self.tests = tests
-        self.command = ""
+        self.command = self.settings = ""
         self._count = 0
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._lines: Optional[IO[str]] = None
@@ -153,6 +153,7 @@ class Lab:
         argv = [self.python, "-m", "pytest", "-q", "-p", "mechanic_probe"]
         argv += ["-o", f"cache_dir={os.path.join(self.base, 'cache')}"]
         argv += ["--basetemp", os.path.join(self.base, "t"), "--rootdir", self.root]
+        argv += ["-c", self.settings] if self.settings else []
         xdist = [self.python, "-c", "import xdist"]
         done = subprocess.run(xdist, cwd="/", capture_output=True, check=False)
         return argv if done.returncode else [*argv, "-n", "0"]

@@ -65,8 +65,10 @@ class Mechanic:
         base = os.path.join(self.base, str(len(self.labs)))
         os.mkdir(base)
         others = self.task.other_tests
-        tests = [*others, self.file] if others else []
+        settings = project.own_settings(self.root, self.file)
+        tests = [*others, self.file] if others else [os.path.dirname(settings)] if settings else []
         lab = Lab(self.root, base, self.probe, self.python, tests)
+        lab.settings = settings
         lab.command = self.task.test_command
         self.labs.append(lab)
         return lab
@@ -79,7 +81,7 @@ class Mechanic:
             module = blocked.missing_module(result, self.root)
             if module:
                 reason = f"{test} cannot be collected: there is no module {module}"
-                return _blocked(reason, f"the Python package {module}")
+                return _blocked(reason, "its Python package")
             if result.failure:
                 reason = f"{test} cannot be collected:\n{result.failure.message[-3000:]}"
                 return _blocked(reason, "a test file that can be imported")
@@ -120,10 +122,10 @@ class Mechanic:
         program = blocked.missing_program(result, self.root)
         if program:
             reason = f"the test runs {program}, which is not installed here"
-            return _blocked(reason, f"the program {program}")
+            return _blocked(reason, "its installation")
         module = blocked.missing_module(result, self.root)
         if module:
-            return _blocked(f"there is no module {module}", f"the Python package {module}")
+            return _blocked(f"there is no module {module}", "its Python package")
         return None
 
     def _stale(self, lab: Lab, result: Result) -> "work.Done | None":

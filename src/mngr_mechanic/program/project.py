@@ -16,6 +16,14 @@ LEFT_OUT = frozenset(
 LINKED = frozenset({".venv", "venv", "node_modules"})
 WORD = re.compile(r"\w+")
 TEST_FOLDERS = ("tests", "test")
+SETTINGS = {
+    "pytest.ini": "",
+    ".pytest.ini": "",
+    "pyproject.toml": "[tool.pytest",
+    "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}
+"""pytest's files with settings, and the section in each."""
 
 
 class NoPytest(Exception):
@@ -94,6 +102,20 @@ def import_roots(place: str) -> list[str]:
         if os.path.exists(os.path.join(place, name, "__init__.py")) and name not in TEST_FOLDERS
     ]
     return [place] if packages else []
+
+
+def own_settings(root: str, test: str) -> str:
+    """Return the pytest settings of the test's package; "" if it has none below the root."""
+    folder = os.path.dirname(test)
+    while folder:
+        for name, mark in SETTINGS.items():
+            path = os.path.join(folder, name)
+            if os.path.isfile(os.path.join(root, path)):
+                with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+                    if mark in file.read():
+                        return path
+        folder = os.path.dirname(folder)
+    return ""
 
 
 def is_test(path: str) -> bool:

@@ -66,9 +66,12 @@ def _failed(run: Run, cluster: str) -> list[Task]:
 
 def _skip_all(waiting: Sequence[str], like: Sequence[Task]) -> list[Write]:
     """Give up the whole cluster."""
-    names = ", ".join(task.id for task in like)
     word, reason = _ending(like[-1])
-    told = f"{word} like {names}" + (f": {reason}" if reason else "")
+    names: dict[str, list[str]] = {}
+    for task in sorted(like, key=lambda each: _ending(each)[0] == word):
+        names.setdefault(_ending(task)[0], []).append(task.id)
+    told = "; ".join(f"{each} like {', '.join(ids)}" for each, ids in names.items())
+    told += f": {reason}" if reason else ""
     return [
         Write("skipped", {"task": each, "reason": told, "by": "", "as": word}, moves=(each,))
         for each in waiting

@@ -190,7 +190,7 @@ class Integration:
 
     def _add_repair(self, branch: Branch, repair: Repair) -> None:
         # The fix's own tests cannot be claimed before their changes are on the branch.
-        claimed = branch.claimed | set(repair.turned_green)
+        claimed = branch.claimed | {*repair.turned_green, *repair.added}
         if self._is_held(repair.task) and self._passes(branch, claimed):
             self._evict_repair(repair, "its tests pass without it", needless=True)
             return

@@ -67,6 +67,7 @@ def repair(run: Run, each: Repair, shaky: Sequence[str] = ()) -> tuple[str, str]
         [
             *_quotation(_rest(why, subject)),
             *_listed("Fixed tests:", each.turned_green),
+            *_listed("Added tests:", each.added),
             *_evidence(task),
             *_shaky(shaky),
             _scored(each),
@@ -220,8 +221,7 @@ def pull_request(run: Run) -> tuple[str, str]:
         f"{counted(len(run.tests), 'test')} collected, {given}.",
         "",
         *(f"- {number} {word}" for word, number in counts.items()),
-        "",
-        GATED,
+        *(("", GATED) if run.picks else ()),
     ]
     lines += _section("Implementation fixes, by rank", _repairs(run))
     lines += _section("Flagged lines, possible special cases for tests", _flags(run))

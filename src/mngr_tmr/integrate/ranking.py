@@ -21,6 +21,8 @@ class Repair:
     implementation: str
     base: str
     turned_green: tuple[str, ...]
+    added: tuple[str, ...]
+    """The tests that its test changes add, if these require the fix."""
     lines: int
     files: int
 
@@ -130,6 +132,7 @@ def _repair(
 ) -> Repair:
     task, verdict = group[0]
     green = {each for _, other in group for each in other.turned_green}
+    added = {each for _, other in group if other.together for each in other.tests_added}
     lines, files = size(base_of(task), verdict.implementation)
     return Repair(
         task=task.id,
@@ -137,6 +140,7 @@ def _repair(
         implementation=verdict.implementation,
         base=base_of(task),
         turned_green=tuple(sorted(green)),
+        added=tuple(sorted(added)),
         lines=lines,
         files=files,
     )

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from mngr.errors import MngrError
 from mngr.model.struct import Json
-from mngr_outcome.codec import to_json
+from mngr_outcome.codec import from_json, to_json
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.run import coverage
 from mngr_tmr.run.words import counted
 from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.cases import of_files
 from mngr_tmr.verify.checks import Check, Checked
 
 WHY = ("INTERNALERROR>", "ERROR")
@@ -44,16 +45,25 @@ class Baselining:
         """Run all tests `repeats` times, the first time with coverage."""
         while self._run.rounds < max(1, self._run.options.repeats):
             first = self._run.rounds == 0
-            results = self._round(traced=first)
+            results: dict[str, Json] = {}
+            self._round(results, [*self._run.tests], traced=first)
             if first:
                 coverage.keep(self._folder, self._lines)
+                self._untraced(results)
             missing = {n: to_json(TestRun("missing")) for n in self._run.tests if n not in results}
             self._note("baseline", {"results": {**results, **missing}})
 
-    def _round(self, *, traced: bool) -> dict[str, Json]:
+    def _untraced(self, results: dict[str, Json]) -> None:
+        """Run the files of failed tests again: tracing costs time and memory, so it may fail them.
+
+        A test that also fails now keeps this failure.
+        """
+        runs = {test: from_json(TestRun, told) for test, told in results.items()}
+        failed = [test for test, run in runs.items() if run.outcome == "failed"]
+        self._round(results, [*of_files(self._run, failed)], traced=False)
+
+    def _round(self, results: dict[str, Json], left: list[str], *, traced: bool) -> None:
         """Run each test once. If a test ends pytest, run those after it in another session."""
-        results: dict[str, Json] = {}
-        left = [*self._run.tests]
         while left:
             checks = self._bench.check_all("baseline", self._run.base, left, traced=traced)
             if any(checked.timed_out for checked in checks):
@@ -65,12 +75,11 @@ class Baselining:
                 self._lines |= checked.lines
             broken = next((each for each in checks if not each.finished), None)
             left = [each for each in left if broken and each not in results]
-            if broken and not any(checked.runs for checked in checks):
+            if left and broken and not any(checked.runs for checked in checks):
                 if not traced:
                     self._give_up(broken, len(left), some=bool(results))
                     break
                 traced = False  # what measures may be what breaks the session
-        return results
 
     def _give_up(self, broken: Checked, count: int, *, some: bool) -> None:
         """Alert about tests that cannot be run; raise if there is no other test."""

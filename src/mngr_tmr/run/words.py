@@ -28,7 +28,12 @@ def few(names: Sequence[str], most: int) -> str:
 
 
 def reason_of(task: Task) -> str:
-    """Return the reason for the result of a task."""
+    """Return the reason for the result of a task, for a place that names its test."""
+    test = task.node_id
+    return _reason(task).removeprefix(f"{test} ").removeprefix(f"{test.partition('[')[0]} ")
+
+
+def _reason(task: Task) -> str:
     if task.passes_with:
         return f"passes with {task.passes_with[:12]}"
     if task.evicted or task.skipped:

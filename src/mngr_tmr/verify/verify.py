@@ -119,8 +119,7 @@ class RealInspector:
             implementation=fix.commit,
             other=other,
             together=together,
-            # Added tests that fail without the fix are fixed by it too.
-            turned_green=(*fix.green, *(taken.touched.added if taken and together else ())),
+            turned_green=fix.green,
             tests_changed=taken.touched.changed if taken else (),
             tests_added=taken.touched.added if taken else (),
             mutants=taken.mutants if taken else "",
