@@ -22,6 +22,7 @@ from tests.support.screen import Screen
 
 SIZES = """tmux -S /tmp/mngr-$(id -u)/[0-9a-f]* \
   list-clients -F '#{client_width}x#{client_height}'"""
+MODES = "#{alternate_on} #{mouse_any_flag} #{keypad_cursor_flag}"
 PROGRAMS = "/usr/local/bin"
 QUICK = ("-S", "hosts.timeout=5s")
 
@@ -298,6 +299,25 @@ def test_a_terminal_is_handed_over_and_follows_its_size(boxes: Boxes, kind: str)
         screen.keys("C-b", "d")
         screen.shows("[detached")
     assert boxes.states() == {"foo": "RUNNING"}
+
+
+def test_a_terminal_whose_connection_is_lost_is_usable_again(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1", "--", "sh", "-c", "echo I am foo; exec cat")
+    with Screen(boxes.cli) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+        assert screen.tmux("display", "-p", MODES) == "1 1 1\n"
+        boxes.one.refuse()
+        screen.shows(
+            "mngr: the connection to host box1 was lost; the agent keeps running",
+            "return with `mngr connect foo`",
+        )
+        assert screen.tmux("display", "-p", MODES) == "0 0 0\n"
+        screen.type("echo $?; stty | grep -c -- '-echo '")
+        screen.shows("\n5\n0\n")
+        boxes.one.heal()
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
 
 
 @pytest.mark.parametrize("program", ["git", "tar", "tmux"])

@@ -9,8 +9,12 @@ from mngr.hosts.base import Host, is_here
 from mngr.model.records import AgentRecord
 
 # tmux refuses a terminal type that the host does not know; most are compatible with xterm. The
-# script is one line, so that it can be printed and parsed as part of the command that connects.
-ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
+# script is one line, so that it can be printed and parsed as part of the command that connects. Its
+# exit code differs from those with which clients report a lost connection.
+REFUSED = 93
+ELSEWHERE = (
+    'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; "$@" || exit ' f"{REFUSED}"
+)
 
 
 def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
