@@ -491,6 +491,9 @@ def test_a_machine_is_forgotten_and_its_agents_are_not(boxes: Boxes) -> None:
     assert boxes.states() == {}
     boxes("host", "forget", "box1").fails(4, "no host 'box1'")
     boxes("host", "forget", "localhost").fails(1, "localhost")
+    listed = {"MNGR__PROVIDERS__SSH__HOSTS": '["box1"]'}
+    told = boxes.cli("host", "forget", "box1", env=listed).ok().out
+    assert told.endswith("remains in the list because providers.ssh.hosts names it.\n")
     boxes.one.heal()
     boxes.cli.create("bar@box1")
     assert boxes.states() == {"foo": "RUNNING", "bar": "RUNNING"}
