@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from mngr.ops.look.remembered import remembered_names as remembered_names
     from mngr.ops.talk.attach import REFUSED as REFUSED
     from mngr.ops.talk.attach import attach_argv as attach_argv
+    from mngr.ops.talk.attach import lost as lost
     from mngr.ops.talk.attach import switch_client as switch_client
     from mngr.ops.talk.conversation import ROLES as ROLES
     from mngr.ops.talk.message import Reply as Reply
@@ -108,7 +109,7 @@ LAZY = {
     "mngr.ops.look.changes": "Changes",
     "mngr.ops.look.doctor_host": "Finding",
     "mngr.ops.look.remembered": "remembered_names",
-    "mngr.ops.talk.attach": "REFUSED attach_argv switch_client",
+    "mngr.ops.talk.attach": "REFUSED attach_argv lost switch_client",
     "mngr.ops.talk.conversation": "ROLES",
     "mngr.ops.talk.message": "Reply normalise",
     "mngr.ops.types": "derive",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.api import REFUSED, attach_argv, call, is_here, switch_client
+from mngr.api import REFUSED, attach_argv, call, is_here, lost, switch_client
 from mngr.api import environment as variables
-from mngr.errors import MissingProgram, MngrError, Refused, Unreachable, UsageError
+from mngr.errors import MissingProgram, MngrError, Refused, UsageError
 from mngr.model.quoting import join
 
 TYPE_CHECKING = False
@@ -65,9 +65,7 @@ def _attach(agent: Agent, argv: list[str]) -> int:
     if code:
         termios.tcsetattr(0, termios.TCSAFLUSH, before)
         print(RESTORE, end="", flush=True)
-        lost = f"the connection to host {agent.host.ref.name} was lost; the agent keeps running"
-        ended = getattr(agent.host, "ended", lambda: None)()
-        raise ended or Unreachable(lost, f"return with `mngr connect {agent.name}`")
+        raise lost(agent.host, agent.name)
     return 0
 
 

@@ -111,16 +111,6 @@ class EngineHost(RemoteHost):
         why = self._engine.why_stopped(self._note)
         return self._stopped(why) if why else super()._lost(stderr, code)
 
-    def ended(self) -> Stopped | None:
-        """Return the error for a host that is not running; None if it is, or is unknown."""
-        try:  # an engine lists a host that was killed as running for a moment
-            self.run(["true"], timeout=5)
-        except Stopped as error:
-            return error
-        except MngrError:
-            pass
-        return None
-
     def _stopped(self, why: str) -> Stopped:
         restarts = self.capabilities.restarts and not why.startswith(GONE)
         start = f"start it with `mngr host start {self.ref.name}`"
