@@ -54,7 +54,7 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
 
 
 def _attach(agent: Agent, argv: list[str]) -> int:
-    """Attach through a connection; if it is lost, restore the terminal, which tmux no longer can."""
+    """Attach through a connection; if it is lost, restore the terminal as tmux would have."""
     import termios
 
     sys.stderr.flush()

@@ -14,9 +14,7 @@ from mngr.model.records import AgentRecord
 # script is one line, so that it can be printed and parsed as part of the command that connects. Its
 # exit code differs from those with which clients report a lost connection.
 REFUSED = 93
-ELSEWHERE = (
-    'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; "$@" || exit ' f"{REFUSED}"
-)
+ELSEWHERE = f'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; "$@" || exit {REFUSED}'
 
 
 def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
