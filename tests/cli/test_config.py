@@ -162,6 +162,8 @@ def test_set_outside_any_project_is_refused_for_the_project_scope(mngr: Shell) -
     ("key", "value", "complaint"),
     [
         ("trash.kep", "1d", "unknown setting 'trash.kep'; did you mean 'trash.keep'?"),
+        ("providers.ssh.host", '["box"]', "did you mean 'providers.ssh.hosts'?"),
+        ("providers.ssh.hosts", "box", "must be a list of strings"),
         ("trash.keep", "soon", "must be a duration"),
         ("tmux.width", "wide", "must be a whole number"),
         ("commands.confg.origin", "true", "did you mean 'config'?"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +83,17 @@ def test_templates_that_start_and_stop_a_host(folders: Cli, tmp_path: Path) -> N
     folders("host", "stop", "box").ok()
     folders("host", "start", "box").ok()
     assert (tmp_path / "log").read_text() == "STOP box\nSTART box\n"
+
+
+def test_a_host_created_anew_while_it_starts_keeps_its_note(folders: Cli) -> None:
+    host = shlex.join(folders.argv("host"))
+    again = f"({host} destroy --force box && {host} create box --provider folders) >&2"
+    folders.env |= {f"MNGR__PROVIDERS__FOLDERS__{verb}": again for verb in ("START", "STOP")}
+    folders("host", "create", "box", "--provider", "folders").ok()
+    note = folders.controller_home / "hosts" / "folders" / "box.json"
+    before = json.loads(note.read_text())["id"]
+    folders("host", "start", "box").ok()
+    assert json.loads(note.read_text())["id"] != before
 
 
 def test_templates_that_are_wrong_are_named(folders: Cli) -> None:

@@ -13,6 +13,7 @@ from tests.support.cli import Cli, until
 from tests.support.lab import engine as lab
 from tests.support.lab.engine import Engine
 from tests.support.places import ended, on_engine, without_hosts
+from tests.support.screen import Screen
 
 DOCKERFILE = "FROM mngr-lab:base\nCOPY greeting /greeting\n"
 
@@ -119,6 +120,16 @@ def test_a_late_command_is_ended_where_ps_is_missing(docker: Cli, engine: Engine
     docker("exec", "foo", "--timeout", "2s", "sleep 4321").fails(124)
     until(lambda: "sleep 4321" not in engine.told("top", container), 30, "its end")
     assert docker.state("foo") == "RUNNING"
+
+
+def test_a_terminal_whose_host_ends_is_usable_again(docker: Cli, engine: Engine) -> None:
+    docker.create("foo@.docker", "--", "sh", "-c", "echo I am foo; exec cat")
+    with Screen(docker) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+        engine.told("kill", *engine.containers(docker))
+        screen.shows("mngr: host foo is stopped: exited (137)", "mngr host start foo")
+        assert screen.tmux("display", "-p", "#{alternate_on}") == "0\n"
 
 
 def test_a_paused_host_goes_on(docker: Cli, engine: Engine) -> None:

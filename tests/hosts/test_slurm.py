@@ -61,6 +61,28 @@ def test_an_allocation_is_made_as_asked(slurm: Cli, cluster: Cluster) -> None:
     assert cluster.ask("squeue", "-h", "-o", "%j") == "team-box"
 
 
+def test_a_job_that_can_never_start_is_not_waited_for(slurm: Cli, cluster: Cluster) -> None:
+    failed = cluster.ask("sbatch", "--parsable", "-o/dev/null", "--chdir=/", "--wrap", "false")
+    until(lambda: cluster.ask("squeue", "-h", "-t", "FAILED", "-j", failed), 30, "its end")
+    words = ("host", "create", "box", "--provider", "slurm", "-s", f"--dependency=afterok:{failed}")
+    never = "cannot start (DependencyNeverSatisfied)"
+    slurm(*words, env={"MNGR__PROVIDERS__SLURM__PATIENCE": "20"}).fails(1, never)
+    assert cluster.ask("squeue", "-h") == ""
+
+
+def test_a_suspended_allocation_says_so(slurm: Cli, cluster: Cluster) -> None:
+    slurm.create("foo@.slurm")
+    job = cluster.ask("squeue", "-h", "-o", "%i")
+    cluster.ask("scontrol", "suspend", job)
+    try:
+        told = slurm("list", "-S", "hosts.timeout=4s").ok().err
+        assert "host foo did not answer within 4 s: its allocation is suspended" in told
+        assert slurm("list", "-S", "hosts.timeout=4s", "--format", "{state}").out == "UNREACHABLE\n"
+    finally:
+        cluster.ask("scontrol", "resume", job)
+    assert slurm.state("foo") == "RUNNING"
+
+
 def test_what_ran_there_ends_with_the_allocation(slurm: Cli, cluster: Cluster) -> None:
     """Also with proctrack/linuxproc, which does not know about what became a daemon."""
     stubborn = "trap '' HUP TERM; while :; do sleep 1; done"

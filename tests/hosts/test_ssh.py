@@ -22,6 +22,7 @@ from tests.support.screen import Screen
 
 SIZES = """tmux -S /tmp/mngr-$(id -u)/[0-9a-f]* \
   list-clients -F '#{client_width}x#{client_height}'"""
+MODES = "#{alternate_on} #{mouse_any_flag} #{keypad_cursor_flag}"
 PROGRAMS = "/usr/local/bin"
 QUICK = ("-S", "hosts.timeout=5s")
 
@@ -300,6 +301,25 @@ def test_a_terminal_is_handed_over_and_follows_its_size(boxes: Boxes, kind: str)
     assert boxes.states() == {"foo": "RUNNING"}
 
 
+def test_a_terminal_whose_connection_is_lost_is_usable_again(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1", "--", "sh", "-c", "echo I am foo; exec cat")
+    with Screen(boxes.cli) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+        assert screen.tmux("display", "-p", MODES) == "1 1 1\n"
+        boxes.one.refuse()
+        screen.shows(
+            "mngr: the connection to host box1 was lost; the agent keeps running",
+            "return with `mngr connect foo`",
+        )
+        assert screen.tmux("display", "-p", MODES) == "0 0 0\n"
+        screen.type("echo $?; stty | grep -c -- '-echo '")
+        screen.shows("\n5\n0\n")
+        boxes.one.heal()
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+
+
 @pytest.mark.parametrize("program", ["git", "tar", "tmux"])
 def test_nothing_is_created_where_a_program_is_missing(boxes: Boxes, program: str) -> None:
     boxes.one.inside("mv", f"/usr/bin/{program}", f"/usr/bin/{program}.away")
@@ -471,6 +491,9 @@ def test_a_machine_is_forgotten_and_its_agents_are_not(boxes: Boxes) -> None:
     assert boxes.states() == {}
     boxes("host", "forget", "box1").fails(4, "no host 'box1'")
     boxes("host", "forget", "localhost").fails(1, "localhost")
+    listed = {"MNGR__PROVIDERS__SSH__HOSTS": '["box1"]'}
+    told = boxes.cli("host", "forget", "box1", env=listed).ok().out
+    assert told.endswith("remains in the list because providers.ssh.hosts names it.\n")
     boxes.one.heal()
     boxes.cli.create("bar@box1")
     assert boxes.states() == {"foo": "RUNNING", "bar": "RUNNING"}

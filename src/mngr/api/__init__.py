@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host as Host
     from mngr.hosts.base import HostRequest as HostRequest
     from mngr.hosts.base import Lease as Lease
+    from mngr.hosts.base import is_here as is_here
     from mngr.hosts.bubblewrap import OFFLINE as OFFLINE
     from mngr.hosts.bubblewrap import OPEN as OPEN
     from mngr.hosts.bubblewrap import SECRETS as SECRETS
@@ -67,7 +68,9 @@ if TYPE_CHECKING:
     from mngr.ops.look.changes import Changes as Changes
     from mngr.ops.look.doctor_host import Finding as Finding
     from mngr.ops.look.remembered import remembered_names as remembered_names
+    from mngr.ops.talk.attach import REFUSED as REFUSED
     from mngr.ops.talk.attach import attach_argv as attach_argv
+    from mngr.ops.talk.attach import lost as lost
     from mngr.ops.talk.attach import switch_client as switch_client
     from mngr.ops.talk.conversation import ROLES as ROLES
     from mngr.ops.talk.message import Reply as Reply
@@ -87,7 +90,7 @@ LAZY = {
     "mngr.git.exchange": "git_settings is_ancestor",
     "mngr.git.own_index": "Difference",
     "mngr.git.repository": "Repo checkout uncommitted",
-    "mngr.hosts.base": "Host HostRequest Lease",
+    "mngr.hosts.base": "Host HostRequest Lease is_here",
     "mngr.hosts.bubblewrap": "OFFLINE OPEN SECRETS WALLS Sandbox is_within outermost "
     "sandbox_script",
     "mngr.hosts.local": "LocalHost",
@@ -106,7 +109,7 @@ LAZY = {
     "mngr.ops.look.changes": "Changes",
     "mngr.ops.look.doctor_host": "Finding",
     "mngr.ops.look.remembered": "remembered_names",
-    "mngr.ops.talk.attach": "attach_argv switch_client",
+    "mngr.ops.talk.attach": "REFUSED attach_argv lost switch_client",
     "mngr.ops.talk.conversation": "ROLES",
     "mngr.ops.talk.message": "Reply normalise",
     "mngr.ops.types": "derive",

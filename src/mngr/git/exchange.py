@@ -66,6 +66,7 @@ umask 077
 mkdir -p "${1%/*}" || exit 1
 new=$(mktemp -d "$2/.put.XXXXXX") || exit 1
 trap 'rm -rf "$new"' EXIT
+trap 'exit 143' HUP INT TERM
 git init -q --bare --template= --object-format="$3" "$new" || exit 1
 cat >> "$new/config" || exit 1
 echo 'ref: refs/heads/never-born' > "$new/HEAD"

@@ -51,6 +51,13 @@ def write(home: str, note: HostNote, *, new: bool = False) -> None:
         raise Taken(f"the host {note.name!r} already exists", "see `mngr host list`")
 
 
+def rewrite(home: str, note: HostNote) -> None:
+    """Change the note of a host, unless the host was destroyed since its note was read."""
+    now = read(home, note.provider, note.name)
+    if now and now.id == note.id:
+        write(home, note)
+
+
 def _put(path: str, text: str, new: bool) -> bool:
     if new:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

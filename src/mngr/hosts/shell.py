@@ -67,6 +67,8 @@ done
 echo --
 [ $# -gt 0 ] || exit 0
 tails=
+trap 'rm -rf "$tails"' EXIT
+trap 'exit 143' HUP INT TERM  # dash runs the first trap only if this one exits
 for each in "$@"; do
   for link in transcript status; do
     [ -f "$each/$link" ] || continue
@@ -90,7 +92,6 @@ files() {
 few() { LC_ALL=C awk -F/ '++seen[$2, NF == 4, substr($3, 1, 6)] <= CANDIDATES'; }
 pack() { set --; [ -z "$tails" ] || set -- -C "$tails" .; tar -cf - -T - "$@" 2>/dev/null || :; }
 if [ -n "$many" ]; then files "$@" | few | pack; else files "$@" | pack; fi
-[ -z "$tails" ] || rm -rf "$tails"
 """.replace("TAIL", str(TAIL))
     .replace("CANDIDATES", str(CANDIDATES))
     .replace("UNCOLLECTED", "\t1\t\t\t")  # dead, at no time and with no code
@@ -100,6 +101,7 @@ if [ -n "$many" ]; then files "$@" | few | pack; else files "$@" | pack; fi
 PUT = r"""
 home=$1 stage=$(mktemp -d "$1/.put.XXXXXX") || exit 1; shift
 trap 'rm -rf "$stage"' EXIT
+trap 'exit 143' HUP INT TERM
 tar -xpf - -C "$stage" || exit 1
 number=0
 for path in "$@"; do

@@ -131,11 +131,16 @@ def run(
 def call(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
     """Run with the current terminal and pipes; return the exit code as a shell would."""
     pid = _spawn(argv, env, (0, 1, 2), own_session=False)
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = signal.signal(signal.SIGTERM, lambda number, _: os.kill(pid, number))
     try:
-        return _shell_code(os.waitpid(pid, 0)[1])
+        while os.WIFSTOPPED(status := os.waitpid(pid, os.WUNTRACED)[1]):
+            os.kill(os.getpid(), signal.SIGSTOP)  # the program suspended only itself, as ssh does
+            os.kill(pid, signal.SIGCONT)
+        return _shell_code(status)
     finally:
-        signal.signal(signal.SIGINT, previous)
+        signal.signal(signal.SIGINT, interrupted)
+        signal.signal(signal.SIGTERM, ended)
 
 
 def _pipe(opened: list[int]) -> tuple[int, int]:

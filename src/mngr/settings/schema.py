@@ -38,6 +38,8 @@ SETTINGS: dict[str, tuple[str, Json, str]] = {
         "dollars per million input tokens, by prefix of the model's name",
     ),
     "prices.*.output": ("price", None, "dollars per million output tokens"),
+    "providers.ssh.config": ("text", None, "path of ssh's configuration"),
+    "providers.ssh.hosts": ("texts", None, "machines to list even if they were never used"),
     "providers.*.*": ("anything", None, "setting of a provider"),
     "stop.grace": ("duration", "10s", "time for a stopped agent to end by itself"),
     "tmux.height": ("count", 50, "rows of an agent's screen"),
@@ -50,6 +52,9 @@ SETTINGS: dict[str, tuple[str, Json, str]] = {
 DEEPEST = 32
 
 _PATTERNS = {tuple(key.split(".")): kind for key, (kind, _, _) in SETTINGS.items()}
+
+_NAMED = {pattern[:2] for pattern in _PATTERNS if len(pattern) > 2 and "*" not in pattern}
+"""Tables whose settings are all in SETTINGS, although `*` stands for other tables beside them."""
 
 
 def defaults() -> dict[str, Json]:
@@ -130,7 +135,7 @@ def join_key(parts: tuple[str, ...]) -> str:
 def kind_of(parts: tuple[str, ...]) -> str | None:
     """Return the kind of a setting; "table" for a parent of settings; None if unknown."""
     for pattern, kind in _PATTERNS.items():
-        if not _fits(parts, pattern):
+        if not _fits(parts, pattern) or (pattern[1:2] == ("*",) and parts[:2] in _NAMED):
             continue
         if len(parts) < len(pattern):
             return "table"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.api import attach_argv, call, switch_client
+from mngr.api import REFUSED, attach_argv, call, is_here, lost, switch_client
 from mngr.api import environment as variables
 from mngr.errors import MissingProgram, MngrError, Refused, UsageError
 from mngr.model.quoting import join
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Host
     from mngr.cli.app.parser import Namespace
     from mngr.model.records import AgentRecord
+
+RESTORE = (
+    # margins, colours, line drawing, cursor keys, keypad, visible cursor
+    "\033[r\033[m\033(B\x0f\033[?1l\033>\033[?25h"
+    # mouse, focus, pasted text, modified keys, cursor style, alternate screen
+    "\033[?1000;1002;1003;1005;1006l\033[?1004;2004l\033[>4m\033[0 q\033[?1049l\r\n"
+)
+"""Ends what tmux sets in a terminal."""
 
 CONNECT_COMMAND = """\
 shell command to run instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
@@ -41,7 +49,24 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
         raise UsageError("connecting requires a terminal", f"see `mngr capture {agent.name}`")
     if not read_only and switch_client(agent.host, agent.record):
         return 0
-    return become(attach_argv(agent.host, agent.record, read_only))
+    argv = attach_argv(agent.host, agent.record, read_only)
+    return become(argv) if is_here(agent.host) else _attach(agent, argv)
+
+
+def _attach(agent: Agent, argv: list[str]) -> int:
+    """Attach through a connection; if it is lost, restore the terminal as tmux would have."""
+    import termios
+
+    sys.stderr.flush()
+    before = termios.tcgetattr(0)
+    code = call(argv)
+    if code == REFUSED:
+        return 1  # tmux has said why
+    if code:
+        termios.tcsetattr(0, termios.TCSAFLUSH, before)
+        print(RESTORE, end="", flush=True)
+        raise lost(agent.host, agent.name)
+    return 0
 
 
 def become(argv: list[str]) -> NoReturn:

@@ -38,7 +38,10 @@ def run(args: Namespace, api: Mngr) -> int:
 def forget(args: Namespace, api: Mngr, host: Host) -> str:
     """Remove a host from the list. Its agents keep running and return when the host is used."""
     api.forget_host(host)
-    return f"Forgot host {host.ref.name}; its agents are kept."
+    name, listed = host.ref.name, args.config.get("providers.ssh.hosts") or []
+    if host.ref.provider == "ssh" and name in listed:
+        return f"Forgot host {name}; it remains in the list because providers.ssh.hosts names it."
+    return f"Forgot host {name}; its agents are kept."
 
 
 def require_forgettable(args: Namespace, host: Host) -> None:

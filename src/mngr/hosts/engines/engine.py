@@ -91,7 +91,7 @@ class EngineHost(RemoteHost):
         self.put({f"{note.home}/{name}": (text, 0o600) for name, text in files.items()})
         if self._engine.serves:
             self._script(SERVED, self.socket)
-        ledger.write(self._engine.controller, note)
+        ledger.rewrite(self._engine.controller, note)
 
     def run(
         self,

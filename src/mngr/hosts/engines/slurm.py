@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 
-from mngr.errors import MngrError
+from mngr.errors import MngrError, Unreachable
 from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, HostRequest, Lease
 from mngr.hosts.engines import engine, holding
-from mngr.hosts.engines.engine import TAG, Engine
+from mngr.hosts.engines.engine import TAG, Engine, EngineHost
 from mngr.hosts.ledger import HostNote
+from mngr.hosts.spawn import Sink
+from mngr.model.completed import Completed
 from mngr.model.quoting import join
 
 PENDING = 600.0
@@ -47,6 +50,34 @@ KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
 """Variables of Slurm that choose and open the cluster."""
 FIELDS = "jobid:|,state:|,reason:|,timeleft:|,exit_code:|,comment:|"
 LIVE = ("RUNNING", "PENDING", "CONFIGURING", "SUSPENDED", "COMPLETING")
+NEVER = frozenset(
+    "AccountNotAllowed BadConstraints DependencyNeverSatisfied InvalidAccount InvalidQOS "
+    "PartitionConfig PartitionTimeLimit QOSNotAllowed".split()
+)
+"""Reasons for which a job waits until somebody changes it or the cluster."""
+SUSPENDED = "its allocation is suspended"
+
+
+class SlurmHost(EngineHost):
+    """One allocation."""
+
+    _engine: SlurmProvider
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Sink | None = None,
+    ) -> Completed:
+        """Run a command; if there is no answer, say whether the allocation is suspended."""
+        try:
+            return super().run(argv, input=input, timeout=timeout, sink=sink)
+        except Unreachable as error:
+            if SUSPENDED not in error.message and self._engine.suspended(self._note):
+                error.message += f": {SUSPENDED}"
+            raise
 
 
 class SlurmProvider(Engine):
@@ -65,6 +96,16 @@ class SlurmProvider(Engine):
     def home(self, note: HostNote) -> str:
         """Return a separate home, because allocations usually share the user's home directory."""
         return f"{self.setting('home', '~/.mngr/slurm').rstrip('/')}/{note.name}-{note.id[-8:]}"
+
+    def host(self, note: HostNote) -> SlurmHost:
+        return SlurmHost(self, note)
+
+    def suspended(self, note: HostNote) -> bool:
+        try:
+            lease = self.lease(note)
+        except MngrError:
+            return False
+        return lease is not None and lease.reason.startswith(SUSPENDED)
 
     def make(self, note: HostNote, request: HostRequest) -> str:
         tag = ":".join([TAG, *self.tags(note).values()])
@@ -88,6 +129,8 @@ class SlurmProvider(Engine):
                 return
             if state not in LIVE:
                 raise MngrError(f"slurm: job {handle} is {state.lower() or 'gone'} ({reason})")
+            if reason in NEVER:
+                raise MngrError(f"slurm: job {handle} cannot start ({reason})")
             if time.monotonic() > deadline:
                 raise MngrError(
                     f"slurm: job {handle} did not start within {patience:g} s ({reason})",

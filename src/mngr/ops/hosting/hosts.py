@@ -215,7 +215,7 @@ def stop(world: World, host: Host) -> None:
     note = _made(maker, host)
     # An earlier stop that was killed half-way has already recorded the agents it stopped.
     ids = {*note.agents, *(agent.id for agent in alive)}
-    ledger.write(world.home, note.replace(agents=tuple(sorted(ids))))
+    ledger.rewrite(world.home, note.replace(agents=tuple(sorted(ids))))
     step("host_agents_stopped")
     maker.stop(note.handle)
 
@@ -228,7 +228,7 @@ def start(world: World, host: Host) -> list[Agent]:
     step("host_started")
     mine = [agent for agent in agents_of(world, host) if agent.id in note.agents]
     started = [running.start(world, agent) for agent in mine]
-    ledger.write(world.home, note.replace(agents=()))
+    ledger.rewrite(world.home, note.replace(agents=()))
     return started
 
 

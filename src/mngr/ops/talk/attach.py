@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 
+from mngr.errors import MngrError, Unreachable
 from mngr.hosts import tmux
 from mngr.hosts.base import Host, is_here
+from mngr.hosts.engines.engine import Stopped
 from mngr.model.records import AgentRecord
 
 # tmux refuses a terminal type that the host does not know; most are compatible with xterm. The
-# script is one line, so that it can be printed and parsed as part of the command that connects.
-ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
+# script is one line, so that it can be printed and parsed as part of the command that connects. Its
+# exit code differs from those with which clients report a lost connection.
+REFUSED = 93
+ELSEWHERE = f'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; "$@" || exit {REFUSED}'
 
 
 def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
@@ -20,6 +24,19 @@ def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> lis
     if not is_here(host):
         words = ["sh", "-c", ELSEWHERE, "mngr", *words]
     return host.argv(words, tty=True)
+
+
+def lost(host: Host, name: str) -> Unreachable:
+    """Return the error for a lost connection: the host has ended, or the agent keeps running."""
+    if host.capabilities.new_hosts:
+        try:  # an engine lists a host that was killed as running for a moment
+            host.run(["true"], timeout=5)
+        except Stopped as error:
+            return error
+        except MngrError:
+            pass
+    told = f"the connection to host {host.ref.name} was lost; the agent keeps running"
+    return Unreachable(told, f"return with `mngr connect {name}`")
 
 
 def switch_client(host: Host, record: AgentRecord) -> bool:

@@ -99,6 +99,7 @@ UNPACK_AND_PLACE = (
     r"""
 top=$(umask 077; mktemp -d "$1/.put.XXXXXX") || exit 1
 trap 'chmod -R u+rwX "$top" 2>/dev/null; rm -rf "$top"' EXIT
+trap 'exit 143' HUP INT TERM
 mkdir "$top/files" && tar -xpf - -C "$top/files" >&2 || exit 1
 if [ -n "$2" ]; then
   for each in "$top/files"/* "$top/files"/.[!.]* "$top/files"/..?*; do
