@@ -69,7 +69,8 @@ def test_a_limit_can_come_change_and_go_while_it_runs(mngr: Cli) -> None:
     until(lambda: not Path(f"/proc/{gone}").exists(), timeout=30)
     assert mngr("limit", "foo", "--format", "{timeout} {max_cost}").ok().out == "3600.0 \n"
     assert mngr("limit", "bar", "--format", "{timeout}").ok().out == "\n"
-    assert "foo: 3600 s -> 1.5 s" in mngr("limit", "foo", "--timeout", "1.5s").ok().out
+    assert mngr("limit", "foo").ok().out.splitlines()[1].split() == ["foo", "1h"]
+    assert "foo: 1h -> 1.5 s" in mngr("limit", "foo", "--timeout", "1.5s").ok().out
     assert ended(mngr, "foo") == "timed out after 1.5 s"
     assert mngr.state("bar") == "RUNNING"
 
@@ -111,7 +112,7 @@ def test_limits_come_from_templates_and_batches_and_go_to_clones(local: Cli) -> 
     shown = local("limit", "foo", "bar", "--format", "{name} {max_cost} {max_tokens}").ok().out
     assert shown == "foo 2.5 90000\nbar 2.5 1000\n"
     dry = local("limit", "foo", "--timeout", "5m", "--dry-run").ok().out
-    assert dry == "foo: $2.5, 90000 tokens -> 300 s, $2.5, 90000 tokens (dry run)\n"
+    assert dry == "foo: $2.5, 90000 tokens -> 5m, $2.5, 90000 tokens (dry run)\n"
     assert "\nfoo            2.5       90000\n" in local("limit", "foo", "bar").ok().out
 
 

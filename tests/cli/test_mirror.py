@@ -235,6 +235,60 @@ def test_changes_in_a_submodule_that_are_not_copied_are_named(mngr: Cli) -> None
     assert note in mngr.create("baz", "--from", "bar").err
 
 
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_work_in_a_submodule_is_at_risk_and_never_lost_in_a_migration(
+    tmp_path: Path, transfer: str
+) -> None:
+    cli = Cli(tmp_path, provider="bare")
+    cli.env["MNGR__COMMANDS__CREATE__PROVIDER"] = "local"
+    try:
+        with_submodules(cli)
+        cli.create("foo", "--transfer", transfer)
+        work = cli.work_dir("foo")
+        (work / "sub/lib/f").write_text("changed")
+        cli.commit("deep inside", cwd=work / "sub/lib")
+        cli.commit("outside", cwd=work)
+        cli("migrate", "foo", "bare").fails(1, "does not copy", "sub/lib", "deep inside", "push")
+        assert cli.state("foo") == "RUNNING"
+        cli("pull", "foo").ok()
+        cli("destroy", "foo").fails(1, "commits on no other branch", "sub/lib", "deep inside")
+        cli.git("fetch", "-q", str(work / "sub/lib"), "HEAD:kept", cwd=cli.repo / "sub/lib")
+        cli("migrate", "foo", "bare").ok()
+        assert (cli.work_dir("foo") / "sub/lib/f").read_text() == "changed"
+    finally:
+        cli.close()
+        cli.home = cli.controller_home
+        cli.close()
+
+
+def test_commits_on_another_branch_of_a_clone_are_not_lost_in_a_migration(tmp_path: Path) -> None:
+    cli = Cli(tmp_path, provider="bare")
+    cli.env["MNGR__COMMANDS__CREATE__PROVIDER"] = "local"
+    try:
+        cli.create("foo", *MIRROR)
+        work = cli.work_dir("foo")
+        cli.git("switch", "-q", "-c", "apart", cwd=work)
+        cli.commit("elsewhere", cwd=work)
+        cli.git("switch", "-q", "-", cwd=work)
+        cli("migrate", "foo", "bare").fails(1, "does not copy", "elsewhere")
+        cli.git("fetch", "-q", str(work), "apart:apart")
+        cli("migrate", "foo", "bare").ok()
+    finally:
+        cli.close()
+        cli.home = cli.controller_home
+        cli.close()
+
+
+def test_a_snapshot_is_not_work_at_risk(mngr: Cli) -> None:
+    mngr.create("foo", *MIRROR)
+    work = mngr.work_dir("foo")
+    (work / "new").write_text("1")
+    mngr("snapshot", "create", "foo").ok()
+    mngr.commit("its own", cwd=work)
+    mngr("pull", "foo").ok()
+    mngr("destroy", "foo").ok()
+
+
 def test_lfs_pointers_stay_pointers_and_nothing_fails(mngr: Cli) -> None:
     mngr.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
     mngr.write("a.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")

@@ -217,3 +217,31 @@ def test_the_agent_option_means_what_the_word_means(local: Cli) -> None:
     assert local("__complete", "--", "pull", "--agent", "").ok().out.split() == ["bar", "foo"]
     local("destroy", "--agent", "foo", "--force").ok()
     assert "Restored foo" in local("restore", "--agent", "foo").ok().out
+
+
+def test_a_command_that_fails_prints_its_errors_as_one_document(local: Cli) -> None:
+    local.create("foo")
+    for words in (["stop", "x"], ["stop", "x", "y"], ["list", "x"], ["exec", "x", "true"],
+                  ["destroy", "x"], ["pull", "x"], ["rename", "x", "y"]):  # fmt: skip
+        failed = local(*words, "--format", "json")
+        errors = failed.json()["errors"]
+        assert failed.code and errors, words
+        for error in errors:
+            assert f"mngr: {error['message']}\n" in failed.err
+    assert len(local("stop", "x", "y", "--format", "json").json()["errors"]) == 2
+
+
+def test_a_wait_that_times_out_prints_the_agents_that_reached_the_state(local: Cli) -> None:
+    local.create("foo")
+    local("create", "bar", "--no-connect", "--", "true").ok()
+    late = local("wait", "foo", "bar", "DONE", "--timeout", "1s", "--format", "json")
+    document = late.fails(124, "foo is RUNNING").json()
+    assert [agent["name"] for agent in document["agents"]] == ["bar"]
+    assert "foo is RUNNING" in document["errors"][0]["message"]
+
+
+def test_removing_a_label_that_an_agent_does_not_have_is_noted(local: Cli) -> None:
+    local.create("foo", "--label", "a=b")
+    done = local("label", "foo", "--remove", "a", "--remove", "nosuch").ok()
+    assert done.out == "Labelled foo: no labels.\n"
+    assert done.err == "Note: foo has no label 'nosuch'.\n"

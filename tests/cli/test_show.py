@@ -26,7 +26,7 @@ def test_show_tells_what_an_agent_is_and_did_and_what_to_type(mngr: Cli) -> None
     assert found["path"] == str(work)
     assert found["branch"].startswith("mngr/foo, from ")
     assert found["changes"] == "1 commit, 1 uncommitted file: +3 -0 lines"
-    assert (found["limits"], found["labels"]) == ("time 1h 0m", "a=b")
+    assert (found["limits"], found["labels"]) == ("time 1h", "a=b")
     assert found["host"] == ("bare (bare)" if mngr.provider == "bare" else "localhost (local)")
     assert lines[lines.index("") + 1 :] == [
         "  up",

@@ -37,6 +37,10 @@ WRONG: list[tuple[str, str]] = [
 ]
 
 
+def test_an_option_without_value_or_command_points_to_the_help(local: Cli) -> None:
+    local("-S").fails(2, "-S: expected one argument; see `mngr help`")
+
+
 def test_an_empty_name_is_not_the_same_as_none(local: Cli) -> None:
     for words in (("clone", "foo", ""), ("pull", "foo", "--branch", ""), ("create", "")):
         local(*words).fails(2, "is empty; leave it out")

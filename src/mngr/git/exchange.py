@@ -306,9 +306,13 @@ def gitlinks(repo: Repo, commit: str) -> dict[str, str]:
 
 
 def own_commits(work: Repo, base: str) -> dict[str, str]:
-    """Return commits that neither the clone's base nor its mirror has: hash to summary."""
+    """Return commits that neither the clone's base nor its mirror has: hash to summary.
+
+    Snapshots, which are refs of mngr, are not work of the agent.
+    """
     log = work.git(
-        *("log", "--format=%H %h %s", "-n", "1000", "HEAD", "--exclude=refs/remotes/*", "--all"),
+        *("log", "--format=%H %h %s", "-n", "1000", "HEAD"),
+        *("--exclude=refs/remotes/*", "--exclude=refs/mngr/*", "--all"),
         *("--not", *([base] if base else []), "--remotes"),
     )
     lines = log.decode("utf-8", "replace").splitlines()

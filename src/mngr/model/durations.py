@@ -36,6 +36,13 @@ def _bounded(seconds: float, text: str) -> float:
     return seconds
 
 
+def exactly(seconds: float) -> str:
+    """Return a duration without rounding: `1h`, `1h 30m`, `45 s`, `0.5 s`."""
+    if seconds < 60 or seconds != int(seconds):
+        return f"{seconds:g} s"
+    return " ".join(part for part in written(seconds, 4).split() if part[0] != "0")
+
+
 def written(seconds: float, units: int = 2) -> str:
     """Return the largest units of a duration: `1h 30m`, `45s`; with one unit `2d`."""
     parts: list[str] = []

@@ -89,8 +89,16 @@ def _run_command(registry: Registry, command: Command, config: Config, argv: lis
         return 0
     _check_settings(config, module)
     _check_commands(config, registry)
+    from mngr.errors import MngrError
+
     args = _parse(parser, module, config, registry, argv)
-    return int(module.run(args) or 0)
+    try:
+        return int(module.run(args) or 0)
+    except MngrError as error:
+        from mngr.cli.app.output import failed
+
+        failed(args, error)
+        raise
 
 
 def make_parser(registry: Registry, name: str) -> Parser:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mngr.cli.app.parser import Namespace
 from mngr.cli.app.templates import check_fields, parse_template
-from mngr.errors import Refused
+from mngr.errors import MngrError, Refused
 from mngr.model.struct import Json
 from mngr.query import select
 
@@ -38,6 +38,7 @@ def rows(
     """Print many results; `fields` are the known names, which empty `rows` do not show."""
     if args.format == "json":
         listed: Json = [dict(row) for row in rows]
+        args.has_document = True
         _print(_json({envelope: listed, "errors": list(errors)} if envelope else listed))
     elif args.format == "jsonl":
         _print(*(json.dumps(dict(row)) for row in rows))
@@ -55,11 +56,20 @@ def rows(
 def one(args: Namespace, row: Row, human: str) -> None:
     """Print one result."""
     if args.format == "json":
+        args.has_document = True
         _print(_json(dict(row)))
     elif args.format == "human":
         _print(clean(human))
     else:
         rows(args, [row], [])
+
+
+def failed(args: Namespace, error: MngrError) -> None:
+    """Print the errors of a failed command as its document, if it is JSON and there is none yet."""
+    if args.format == "json" and not getattr(args, "has_document", False):
+        errors = [*getattr(args, "failures", ())]
+        errors += [] if error in errors else [error]
+        one(args, {"errors": [{"message": str(each)} for each in errors]}, "")
 
 
 def print_result(args: Namespace, row: Row, human: str) -> None:

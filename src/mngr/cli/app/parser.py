@@ -33,6 +33,7 @@ class Parser(Group):
         self.positionals: list[Option] = []
         super().__init__("", {}, self.positionals)
         self.prog = f"mngr {command}".rstrip()
+        self.see = "see `mngr help`" if command == "help" else f"see `{self.prog} --help`"
         self.command = command
         self.summary = summary
         self.aliases = tuple(aliases)
@@ -119,7 +120,7 @@ class Parser(Group):
         given: dict[str, object] = {}
         for key, value in values.items():
             if key not in known:
-                hint = suggestion(key, known, f"see `{self.prog} --help`")
+                hint = suggestion(key, known, self.see)
                 raise UnknownSetting(f"{where}: {self.prog!r} has no option {key!r}", hint)
             try:
                 if value is not None:
@@ -153,13 +154,13 @@ class Parser(Group):
             self.typed.add(option.dest)
             if option.is_flag:
                 if value is not None and name[:2] == "--":
-                    raise UsageError(f"{name} takes no value", f"see `{self.prog} --help`")
+                    raise UsageError(f"{name} takes no value", self.see)
                 left += [] if value is None else [f"-{value}"]
                 values[option.dest] = option.action != "switch" or name[:5] != "--no-"
             elif value is None and option.nargs == "?" and (not left or self._is_option(left[-1])):
                 values[option.dest] = option.const
             elif value is None and not left:
-                raise UsageError(f"{name}: expected one argument", f"see `{self.prog} --help`")
+                raise UsageError(f"{name}: expected one argument", self.see)
             else:
                 self._put(option, values, left.pop() if value is None else value)
         return words
@@ -175,7 +176,7 @@ class Parser(Group):
         return word
 
     def _option_hint(self, word: str) -> str:
-        see = f"see `{self.prog} --help`"
+        see = self.see
         if self.rest_name:
             see = f"arguments that are not for mngr go after `--`; {see}"
         return suggestion(word.partition("=")[0], self.by_name, see)
@@ -215,9 +216,9 @@ class Parser(Group):
             self._put_words(each, taken, values)
         if missing:
             names = ", ".join(each.label for each in missing)
-            raise UsageError(f"missing {names}", f"see `{self.prog} --help`")
+            raise UsageError(f"missing {names}", self.see)
         if words:
-            raise UsageError(f"unexpected argument {words[0]!r}", f"see `{self.prog} --help`")
+            raise UsageError(f"unexpected argument {words[0]!r}", self.see)
 
     def _put_words(self, word: Option, taken: list[str], values: dict[str, object]) -> None:
         many = word.nargs in ("*", "+")

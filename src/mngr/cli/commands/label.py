@@ -45,7 +45,9 @@ def run(args: Namespace) -> int:
         kept = {k: v for k, v in before.record.labels.items() if k not in args.remove}
         there = {**kept, **labels} if args.dry_run else after.record.labels
         done = "Would label" if args.dry_run else "Labelled"
-        return _row(after, there), f"{done} {after.name}: {_shown(there)}."
+        unknown = [key for key in args.remove if key not in before.record.labels]
+        remarks = [f"Note: {after.name} has no label {key!r}." for key in unknown]
+        return _row(after, there), "\n".join([f"{done} {after.name}: {_shown(there)}.", *remarks])
 
     return targets.each(args, chosen, change, describe)
 

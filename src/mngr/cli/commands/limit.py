@@ -6,6 +6,7 @@ from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import rows
 from mngr.cli.commands.limit_values import NONE, add_limits
+from mngr.model.durations import exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,5 +78,7 @@ def _print(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> int:
     table: list[dict[str, Json]] = [
         {"id": agent.id, "name": agent.name, **api.limits(agent).to_json()} for agent in chosen
     ]
+    for row in table if args.format == "human" else ():
+        row["timeout"] = None if row["timeout"] is None else exactly(float(str(row["timeout"])))
     rows(args, table, ["name", *NAMES], "agents", targets.errors(args))
     return targets.warn_failures(args)

@@ -11,7 +11,7 @@ from mngr.cli.app.output import bold, clean, coloured, local_time, many, one
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.list import program
 from mngr.errors import MngrError
-from mngr.model.durations import written
+from mngr.model.durations import exactly, written
 from mngr.model.events import iso
 from mngr.model.quoting import join
 from mngr.model.state import ENDED, State
@@ -179,7 +179,7 @@ def _limited(row: Row) -> str:
     assert isinstance(limits, dict)
     shown = []
     if (seconds := limits.get("timeout")) is not None:
-        shown.append(f"time {written(float(str(seconds)))}")
+        shown.append(f"time {exactly(float(str(seconds)))}")
     if (cost := limits.get("max_cost")) is not None:
         shown.append(f"cost ${float(str(cost)):.2f}")
     if (tokens := limits.get("max_tokens")) is not None:

@@ -8,7 +8,7 @@ from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import many, one, rows, warn
 from mngr.errors import MngrError, TimedOut, UsageError
-from mngr.model.durations import parse_duration
+from mngr.model.durations import exactly, parse_duration
 from mngr.model.state import ALIVE
 from mngr.query import Fields, compile_filter
 from mngr.settings.schema import join_key
@@ -111,7 +111,7 @@ def _wait(
         if not alive and not everybody:
             raise MngrError(f"all agents have ended, and {args.until!r} was not met")
         if deadline is not None and time.monotonic() >= deadline:
-            raise TimedOut(f"{args.until!r} was not met within {args.timeout:g} s")
+            raise TimedOut(f"{args.until!r} was not met within {exactly(args.timeout)}")
         time.sleep(INTERVAL)
         chosen = [a for a in api.list() if everybody or a.id in wanted]
         used = api.usage(chosen)

@@ -8,8 +8,11 @@ from mngr.api import Agent, Mngr, State
 from mngr.cli.app import targets
 from mngr.cli.app.output import cell, print_result, rows, warn
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.errors import NotFound, PartialFailure, UsageError, nearest, suggestion
+from mngr.errors import NotFound, PartialFailure, TimedOut, UsageError, nearest, suggestion
 from mngr.model.durations import parse_duration
+from mngr.model.state import ENDED
+
+BY_DEFAULT = (*ENDED, State.WAITING)
 
 DESCRIPTION = """\
 Wait until all named agents, or with --any the first of them, are in one of the given states. \
@@ -52,7 +55,14 @@ def run(args: Namespace) -> int:
     states = _split(args)
     api = Mngr(args.config, args.registry)
     chosen = _agents(args, api)
-    reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
+    try:
+        reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
+    except TimedOut as late:
+        if args.format == "json":
+            now, wanted = api.list([agent.id for agent in chosen]), states or BY_DEFAULT
+            there = [agent.to_json() for agent in now if agent.state in wanted]
+            rows(args, there, [], "agents", [{"message": str(late)}])
+        raise
     vanished = [] if args.any and reached else _missing(chosen, reached)
     for agent in vanished:
         warn(f"{agent.name} no longer exists")

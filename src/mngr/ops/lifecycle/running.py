@@ -39,7 +39,9 @@ def stop(world: World, agent: Agent) -> Agent:
 def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
     """Raise unless the agent has ended and its record says so."""
     if agent.state in ALIVE:
-        raise MngrError(f"{agent.name} is still {agent.verdict}", "see `mngr doctor`")
+        starting = agent.state is State.CREATING  # its processes begin after the others have ended
+        hint = "try again" if starting else "see `mngr doctor`"
+        raise MngrError(f"{agent.name} is still {agent.verdict}", hint)
     if agent.id in unrecorded:
         raise MngrError(
             f"{agent.name}: its processes have ended, but the stop could not be recorded: "

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from mngr.agents.base import Tokens
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
+from mngr.model.durations import exactly
 from mngr.model.state import EndKind, State
 from mngr.ops.change import change
 from mngr.ops.lifecycle.running import note_event
@@ -122,7 +123,7 @@ def _cause(agent: Agent, used: Mapping[str, Tokens], prices: Prices) -> str:
     """Return why the agent must end, in the watcher's words, or ""."""
     limits, started = Limits.of(agent.record), agent.evidence.this_started
     if limits.timeout and started and agent.now - started.time > limits.timeout + 1:
-        return f"{EndKind.TIMED_OUT} after {limits.timeout:g} s"
+        return f"{EndKind.TIMED_OUT} after {exactly(limits.timeout)}"
     tokens = sum(each.total for each in used.values())
     if limits.max_tokens is not None and tokens > limits.max_tokens:
         return f"{EndKind.OVER_LIMIT} of {limits.max_tokens} tokens ({tokens} used)"

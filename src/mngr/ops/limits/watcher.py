@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from mngr.hosts import tmux_scripts
+from mngr.model.durations import exactly
 from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir
 from mngr.model.struct import Struct
@@ -41,7 +42,7 @@ class Limits(Struct):
     def __str__(self) -> str:
         said = []
         if self.timeout is not None:
-            said.append(f"{self.timeout:g} s")
+            said.append(exactly(self.timeout))
         if self.max_cost is not None:
             said.append(f"${self.max_cost:g}")
         if self.max_tokens is not None:

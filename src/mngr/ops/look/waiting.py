@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from mngr.errors import MngrError, TimedOut
 from mngr.hosts.base import Host, is_here
 from mngr.model import events
+from mngr.model.durations import exactly
 from mngr.model.state import ENDED, State
 from mngr.model.struct import Json
 from mngr.ops.limits.limits import Keeper
@@ -64,7 +65,7 @@ def wait(
                 return [*reached, *stuck]
             if deadline is not None and time.monotonic() >= deadline:
                 late = ", ".join(f"{a.name} is {a.state}" for a in now.values() if a not in reached)
-                raise TimedOut(f"still waiting after {timeout:g} s: {late}")
+                raise TimedOut(f"still waiting after {exactly(timeout or 0)}: {late}")
             looks.rest(deadline)
 
 

@@ -25,7 +25,7 @@ from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
 from mngr.ops.talk import conversation
-from mngr.ops.work import copying, transport
+from mngr.ops.work import copying, risk, transport
 from mngr.ops.world import World
 
 ASSIGNMENT = re.compile(rb"export ([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'\n")
@@ -177,6 +177,7 @@ def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False)
         if copy is None:
             return _moved(world, agent, host, was_alive, pass_login)
         _refuse_changed(agent, copy)
+        _refuse_left(agent)
     elif copy is None:
         raise Refused(
             f"{agent.name} is being destroyed", f"restore it first: `mngr restore {agent.name}`"
@@ -188,6 +189,7 @@ def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False)
 def _moved(world: World, agent: Agent, host: Host, was_alive: bool, pass_login: bool) -> Created:
     address = f"{agent.name}@{host.ref.name}.{host.ref.provider}"
     try:
+        _refuse_left(agent)
         changes = {"pass_login": True} if pass_login else {}
         made = create.create(world, request(world, agent, address, changes))
     except (MngrError, OSError, KeyboardInterrupt):
@@ -220,6 +222,16 @@ def _refuse_changed(agent: Agent, copy: Agent) -> None:
         raise Refused(
             f"{agent.name} changed after it was copied to {copy.host.ref.name}",
             f"destroy the copy ({copy.id}), then migrate again",
+        )
+
+
+def _refuse_left(agent: Agent) -> None:
+    """Raise if there are commits that a copy does not get: in submodules, on other branches."""
+    lost = risk.not_copied(agent.host, agent.record)
+    if lost:
+        raise Refused(
+            f"{agent.name} has commits that migrate does not copy: {risk.summary(lost, 3)}",
+            "push or merge them first",
         )
 
 

@@ -185,20 +185,27 @@ def _has_modules(plan: Borrowed) -> bool:
     )
 
 
-def at_risk(work: Stranger, source: str, base: str) -> tuple[list[str], list[str]]:
-    """Return changed files, and commits that neither the mirror nor a source ref has."""
-    files = [str(change) for change in git.changes(work)]
-    commits = _unkept(work, base, source)
-    if base and work.attempt("cat-file", "-e", f"{base}:.gitmodules").code == 0:
-        for path, start in exchange.gitlinks(work, base).items():
-            inner = work.inside(path)
-            if git.checkout(inner) is not None:
-                theirs = _unkept(inner, start, os.path.join(source, path))
-                commits += [f"{path}: {commit}" for commit in theirs]
-    return files, commits
+def inner_commits(work: Stranger, at: git.Checkout, source: str, base: str) -> list[str]:
+    """Return commits in submodules that neither a mirror nor a ref of the source has."""
+    if not at.modules:
+        return []
+    # A submodule that the agent added has no base.
+    links = {**dict.fromkeys(exchange.gitlinks(work, "HEAD"), ""), **_links(work, base)}
+    found = []
+    for path, start in links.items():
+        inner, there = work.inside(path), os.path.join(source, path)
+        if (top := git.checkout(inner)) is not None and top.head:
+            commits = unkept(inner, start, there) + inner_commits(inner, top, there, start)
+            found += [f"{path}: {commit}" for commit in commits]
+    return found
 
 
-def _unkept(work: Repo, base: str, source: str) -> list[str]:
+def _links(work: Stranger, base: str) -> dict[str, str]:
+    return exchange.gitlinks(work, base) if base and exchange.has_commit(work, base) else {}
+
+
+def unkept(work: Repo, base: str, source: str) -> list[str]:
+    """Return commits that neither `base`, the mirror nor a ref of the source has."""
     commits = exchange.own_commits(work, base)
     home = transport.source(source)
     if commits and os.path.isdir(source) and home.ask("rev-parse", "--git-dir") is not None:

@@ -84,16 +84,31 @@ def _judged(host: Host, record: AgentRecord, losing_branch: str) -> Risk:
     if checkout is None:
         # A copy, or a worktree whose repository is gone cannot be compared with anything.
         return _whole(host, record.work_dir)
+    files, source = tuple(map(str, git.changes(repo))), transport.origin(record)
+    inner = mirror.inner_commits(repo, checkout, source, record.base_commit)
     if record.transfer == "git-mirror":
-        files, lost = mirror.at_risk(repo, transport.origin(record), record.base_commit)
-        return Risk(files=tuple(files), commits=tuple(lost))
+        lost = mirror.unkept(repo, record.base_commit, source)
+        return Risk(files=files, commits=(*lost, *inner))
     losing = f"refs/heads/{losing_branch}" if losing_branch else ""
     tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # a branch keeps HEAD
     if losing and checkout.branch != losing_branch and git.branch_exists(repo, losing_branch):
         tips.append(losing)
     found = [git.unreachable_commits(repo, tip, without=losing) for tip in tips]
     commits = dict.fromkeys(line for lines in found for line in lines)
-    return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
+    return Risk(files=files, commits=(*commits, *inner))
+
+
+def not_copied(host: Host, record: AgentRecord) -> list[str]:
+    """Return commits of an agent that a clone of it does not have, and nothing else either."""
+    if not record.made_work_dir or not record.transfer.startswith("git-"):
+        return []
+    repo, source = transport.theirs(host, record), transport.origin(record)
+    checkout = git.checkout(repo)
+    if checkout is None:
+        return []
+    inner = mirror.inner_commits(repo, checkout, source, record.base_commit)
+    apart = record.transfer == "git-mirror"  # the branches of a worktree are in the repository
+    return inner + (mirror.unkept(repo, "HEAD", source) if apart else [])
 
 
 # $1 work directory, $2 the mark. File systems round times, so the loop waits until a change of the
