@@ -654,3 +654,19 @@ def test_a_purge_of_which_nothing_succeeded_is_a_failure_and_not_a_partial_one(
     stuck = local(*purge, env=path)
     assert stuck.code == 1 and stuck.json()["trash"] == []
     assert len(stuck.json()["errors"]) == 2
+
+
+def test_several_agents_are_restored_and_purged_at_once(local: Cli) -> None:
+    for name in ("foo", "bar", "baz"):
+        local.create(name)
+    local("destroy", "foo", "bar", "baz").ok()
+    local("restore", "foo", "bar", "--as", "x").fails(2, "--as requires a single NAME")
+    local("restore", "--purge", "--force", "baz", "nosuch").fails(4, "no agent 'nosuch'")
+    local("restore", "foo", "nosuch", "bar").fails(3, "no agent 'nosuch'")
+    assert {local.state(name) for name in ("foo", "bar")} == {"STOPPED"}
+    local("destroy", "foo", "bar").ok()
+    many = local("restore", "foo", "bar", "--format", "json").ok().json()
+    assert [agent["name"] for agent in many["agents"]] == ["foo", "bar"] and many["errors"] == []
+    local("destroy", "foo", "bar").ok()
+    local("restore", "--purge", "--force", "baz", "foo").ok()
+    assert local("restore", "--list", "--format", "{name}").ok().out == "bar\n"

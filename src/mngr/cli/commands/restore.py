@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
 DESCRIPTION = """\
-Restore a destroyed agent: its work directory with all files, its branch and its record. A \
+Restore destroyed agents: their work directories with all files, branches and records. A \
 restored agent is not running; `mngr start` starts it. If several destroyed agents have the same \
 name, the most recently destroyed one is restored; use an id to choose another one. Without NAME, \
 list the trash.
@@ -34,7 +34,7 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     kind = "mngr.cli.app.complete:trash"
-    add_target(parser, "name or id of the destroyed agent", dest="name", nargs="?", kind=kind)
+    add_target(parser, "names or ids of destroyed agents", dest="name", nargs="*", kind=kind)
     add("--list", action="store_true", help="list the trash")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
     help = "select agents destroyed at least this long ago"
@@ -46,6 +46,7 @@ def configure(parser: Parser) -> None:
     parser.examples = [
         ("list destroyed agents", "mngr restore"),
         ("restore an agent", "mngr restore foo"),
+        ("restore several agents", "mngr restore foo bar"),
         ("restore it under another name", "mngr restore foo --as foo-2"),
         ("delete agents destroyed over 30 days ago", "mngr restore --purge --older-than 30d"),
     ]
@@ -56,14 +57,16 @@ def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.purge:
         return _purge(args, api)
-    if args.list or args.name is None:
+    if args.list or not args.name:
         if args.new_name:
             raise UsageError("--as requires the NAME to restore")
         return _list(args, api)
     if args.older_than is not None:
         raise UsageError("--older-than requires --list or --purge")
+    if args.new_name and len(args.name) > 1:
+        raise UsageError("--as requires a single NAME")
     try:
-        return _restore(args, api)
+        return _each(args, api)
     finally:
         footnotes(api)  # the agent may be on a host that did not answer
 
@@ -71,8 +74,8 @@ def run(args: Namespace) -> int:
 def _matching(args: Namespace, api: Mngr) -> list[Trashed]:
     found = api.trashed()
     footnotes(api)
-    if args.name is not None:
-        found = [each for each in found if args.name in (each.note.name, each.note.id)]
+    if args.name:
+        found = [each for each in found if {each.note.name, each.note.id} & {*args.name}]
     if args.older_than is not None:
         found = [each for each in found if time.time() - each.time >= args.older_than]
     return list(found)
@@ -97,20 +100,37 @@ def _row(each: Trashed) -> Row:
     }
 
 
-def _restore(args: Namespace, api: Mngr) -> int:
-    trashed = api.find_trashed(args.name)
-    name = args.new_name or trashed.note.name
-    if args.dry_run:
-        print_result(args, _row(trashed), f"Would restore {name}.")
+def _each(args: Namespace, api: Mngr) -> int:
+    if len(args.name) == 1:
+        print_result(args, *_restore(args, api, args.name[0]))
         return 0
+    done: list[Row] = []
+    failures: list[MngrError] = []
+    for word in dict.fromkeys(args.name):
+        try:
+            row, told = _restore(args, api, word)
+        except MngrError as error:
+            warn(f"{word}: {error}")
+            failures.append(error)
+            continue
+        done.append(row)
+        if args.format != "json":
+            print_result(args, row, told)
+    return concluded(args, done, failures, "agents")
+
+
+def _restore(args: Namespace, api: Mngr, word: str) -> tuple[Row, str]:
+    """Restore one agent; return the row and the text to print."""
+    trashed = api.find_trashed(word)
+    if args.dry_run:
+        return _row(trashed), f"Would restore {args.new_name or trashed.note.name}."
     try:
         restored = api.restore(trashed.note.id, args.new_name)
     except Taken as error:
-        raise Taken(error.message, f"use `mngr restore {args.name} --as NEW_NAME`") from None
+        raise Taken(error.message, f"use `mngr restore {word} --as NEW_NAME`") from None
     for remark in restored.remarks:
         warn(f"{restored.agent.name}: {remark}")
-    print_result(args, restored.agent.to_json(), _told(restored))
-    return 0
+    return restored.agent.to_json(), _told(restored)
 
 
 def _told(restored: Returned) -> str:
@@ -123,13 +143,14 @@ def _told(restored: Returned) -> str:
 
 
 def _purge(args: Namespace, api: Mngr) -> int:
-    if args.name is None and args.older_than is None:
+    if not args.name and args.older_than is None:
         raise UsageError(
             "--purge requires a NAME or --older-than", "--older-than 0s deletes everything"
         )
     found = _matching(args, api)
-    if not found and args.name is not None:
-        raise NotFound(f"no agent {args.name!r} in the trash", "see `mngr restore --list`")
+    for word in args.name if args.older_than is None or not found else ():
+        if not any(word in (each.note.name, each.note.id) for each in found):
+            raise NotFound(f"no agent {word!r} in the trash", "see `mngr restore --list`")
     if found and not args.dry_run and not args.force:
         names = ", ".join(each.note.name for each in found)
         reason = f"{names} would be deleted for good"
