@@ -112,6 +112,20 @@ def test_who_is_interrupted_leaves_no_check_behind(
     assert robots.agents() == {}
 
 
+def test_a_run_that_cannot_write_names_the_command_that_continues_it(robots: Robots) -> None:
+    robots.hold()
+    running = robots.start("--only", "failing")
+    until(robots.launches, PATIENCE, "a first agent")
+    (robots.run_folder / "pull-request.md").mkdir()
+    robots.release()
+    _, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 1, err
+    assert b"the run six stopped: " in err and b"Is a directory" in err, err
+    assert b"`mngr tmr resume six`" in err
+    (robots.run_folder / "pull-request.md").rmdir()
+    robots.cli("tmr", "resume", "six", "--yes", timeout=PATIENCE).ok()
+
+
 @pytest.mark.soak
 def test_edits_in_the_repository_do_not_disturb_a_run_that_has_begun(robots: Robots) -> None:
     cli = robots.cli

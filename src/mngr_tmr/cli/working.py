@@ -124,7 +124,7 @@ def _repository(cwd: str) -> Repo:
     found = checkout(repo)
     if found is None or not found.head:
         hint = "run `mngr tmr` in the repository whose tests you want to fix"
-        raise UsageError(f"{cwd} is not in a git repository with commits", hint)
+        raise UsageError(f"{cwd} is not in the work tree of a git repository with commits", hint)
     return local_repository(found.top)
 
 
@@ -227,6 +227,15 @@ def _interruptible(args: Namespace, folder: Path) -> Iterator[None]:
             keep = "Agents keep working; continue" if runs.load(folder).consent else "Continue"
             say(args, f"Interrupted. {keep} with `mngr tmr resume {folder.name}`.")
         raise
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # such as a full disk
+        if args.dry_run:
+            raise
+        told = f"the run {folder.name} stopped: {error.strerror or error}"
+        where = f" ({error.filename})" if error.filename else ""
+        hint = f"continue it with `mngr tmr resume {folder.name}`"
+        raise MngrError(told + where, hint) from error
 
 
 def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
