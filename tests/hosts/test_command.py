@@ -17,6 +17,7 @@ from mngr.hosts.engines.command import filled
 from mngr.model.quoting import quote
 from tests.support.cli import KILL_AT, Cli
 from tests.support.folders import on_folders
+from tests.support.screen import Screen
 
 
 def printed(script: str) -> bytes:
@@ -94,6 +95,21 @@ def test_a_host_created_anew_while_it_starts_keeps_its_note(folders: Cli) -> Non
     before = json.loads(note.read_text())["id"]
     folders("host", "start", "box").ok()
     assert json.loads(note.read_text())["id"] != before
+
+
+def test_a_terminal_returns_to_the_shell_when_its_client_suspends_itself(folders: Cli) -> None:
+    """As ssh does after `~` and Ctrl-Z."""
+    key = "MNGR__PROVIDERS__FOLDERS__"
+    suspending = folders.env[f"{key}EXEC"].replace("kill -0", "kill -STOP $$; kill -0")
+    folders("host", "create", "box", "--provider", "folders").ok()
+    folders.create("foo@box")
+    with Screen(folders, {f"{key}ATTACH": suspending}) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("Stopped")
+        screen.type("fg")
+        screen.shows("[foo]")
+        screen.keys("C-b", "d")
+        screen.shows("[detached")
 
 
 def test_templates_that_are_wrong_are_named(folders: Cli) -> None:

@@ -162,18 +162,13 @@ def _spawn(
 ) -> int:
     actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)]
     variables = environment() if env is None else env
-    # Python ignores SIGPIPE; a child that inherits this would report write errors instead.
-    defaults = [signal.SIGPIPE]
     try:
+        # Python ignores SIGPIPE; a child that inherits this would report write errors instead.
         # Its own session has no terminal, so no program in it can stop to ask a question.
         return os.posix_spawnp(
-            argv[0],
-            list(argv),
-            variables,
-            file_actions=actions,
-            setsigdef=defaults,
+            argv[0], list(argv), variables, file_actions=actions, setsigdef=[signal.SIGPIPE],
             setsid=own_session,
-        )
+        )  # fmt: skip
     except FileNotFoundError:
         raise MissingProgram(f"{argv[0]} is not installed or not on PATH") from None
     except OSError as error:
