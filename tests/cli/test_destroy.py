@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -287,3 +288,32 @@ def test_a_copy_that_nobody_changed_is_no_work_at_risk(mngr: Cli) -> None:
     mngr("destroy", "edited").fails(1, "sub/file")
     (mngr.state_dir("edited") / "copied").unlink()
     mngr("destroy", "edited").fails(1, "1 file that exists nowhere else")
+
+
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+def process_with(pid: int) -> subprocess.Popen[bytes]:
+    """Return a session leader with that pid; other processes may get it first, and end."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        LAST_PID.write_text(str(pid - 1))
+        found = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        if found.pid == pid:
+            return found
+        found.kill()
+        found.wait()
+    raise AssertionError(f"no process got the pid {pid}")
+
+
+@pytest.mark.skipif(not os.access(LAST_PID, os.W_OK) or os.getuid() != 0, reason="needs root")
+def test_a_process_that_got_the_pid_of_an_ended_launcher_is_not_ended(local: Cli) -> None:
+    local.create("foo", "--", "true")
+    local("wait", "foo").ok()
+    other = process_with(int(local.tmux("list-panes", "-aF", "#{pane_pid}")))
+    try:
+        local("destroy", "foo").ok()
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()

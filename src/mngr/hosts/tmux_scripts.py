@@ -179,7 +179,7 @@ STOP = (
     + r"""
 told() { tmux -u -S "$socket" source-file - 2>/dev/null; }
 look() {
-  echo "list-panes -a -F '#{pane_pid} #{pane_tty} #{@mngr_launch} #{session_name}'"
+  echo "list-panes -a -F '#{pane_dead}#{pane_pid} #{pane_tty} #{@mngr_launch} #{session_name}'"
   for id in $ids; do
     screen=.screen.$id.$$
     echo "capture-pane -e -J -S - -b $screen -t =$id:agent" \
@@ -215,6 +215,12 @@ set -f
 for line in $panes; do
   case $line in /*) marked="$marked $line"; continue ;; esac
   pid=${line%% *} line=${line#* }; tty=${line%% *} line=${line#* }; session=${line#* }
+  # The terminal of a dead pane may have another owner now. Its pid has one if there is a process
+  # with that number: it is not given again before the last process of the session has ended.
+  case $pid in
+    0*) pid=${pid#0} ;;
+    1*) pid=${pid#1} tty=; [ ! -d "/proc/$pid" ] || pid= ;;
+  esac
   case "$ids " in *" $session "*)
     leaders="$leaders $pid" ttys="$ttys $tty"
     case "$sessions " in *" $session "*) continue ;; esac

@@ -67,7 +67,7 @@ def _watch(world: World, agent: Agent) -> None:
     # The pid of the pane is that of the launcher; the agent can write another one into `started`.
     host, pane = agent.host, agent.evidence.pane
     host.put(watcher.files(world, host, agent.record))
-    if pane is not None and Limits.of(agent.record):
+    if pane is not None and not pane.dead and Limits.of(agent.record):
         script = watcher.path(host.home, agent.id)
         argv = tmux.background(host.socket, ["sh", script, str(pane.pid)])
         done = host.run(argv, timeout=20)
@@ -102,7 +102,7 @@ class Keeper:
     def _end(self, agent: Agent, cause: str) -> None:
         """End an agent as the watcher would: its launcher reports the cause, its work is kept."""
         host, pane = agent.host, agent.evidence.pane
-        if pane is None:
+        if pane is None or pane.dead:  # its pid may be that of another process now
             return
         script = watcher.path(host.home, agent.id)
         try:
