@@ -65,7 +65,8 @@ def world(e2e: E2eSession, beginning: Path, launcher: Path) -> Iterator[None]:
 
 def close(e2e: E2eSession) -> None:
     """End the tmux server and everything that belongs to this home."""
-    panes = [int(pid) for pid in ask_tmux(e2e, "list-panes", "-aF", "#{pane_pid}")]
+    alive = "#{?pane_dead,,#{pane_pid}}"  # that of a dead pane may belong to another process now
+    panes = [int(pid) for pid in ask_tmux(e2e, "list-panes", "-aF", alive) if pid]
     ask_tmux(e2e, "kill-server")
     until(lambda: not end(processes(host_dir(e2e)) + list(filter(lives, panes))))
     for leftover in (socket(e2e), socket(e2e).with_name(f"{socket(e2e).name}.lock")):

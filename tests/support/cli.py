@@ -214,7 +214,9 @@ class Cli:
     def close(self) -> None:
         """End the tmux server and every process of this home."""
         # A launcher outlives its terminal for a moment and may start a program meanwhile.
-        panes = [int(pid) for pid in self.tmux("list-panes", "-aF", "#{pane_pid}").split()]
+        # The pid of a dead pane may be that of another process now.
+        alive = "#{?pane_dead,,#{pane_pid}}"
+        panes = [int(pid) for pid in self.tmux("list-panes", "-aF", alive).split()]
         self.tmux("kill-server")
         deadline = time.monotonic() + 10
         while (

@@ -33,14 +33,15 @@ printf '\n%s %s\n' "$0" "$code"; printf '\n%s %s\n' "$0" "$code" >&2
 
 # The nonce is sent on stdin and not in a command line, so that this call does not end itself.
 END = r"""
+read -r nonce
+[ -n "$nonce" ] || exit  # it would be part of every command line
 if [ -d /proc/self ]; then  # many images have no ps
-  for each in $(grep -lsF -f - /proc/[0-9]*/cmdline); do
+  for each in $(printf '%s\n' "$nonce" | grep -lsF -f - /proc/[0-9]*/cmdline); do
     IFS= read -r stat_line < "${each%cmdline}stat" || continue
     set -- ${stat_line##*) }
     kill -s TERM -- "-$3"
   done
 else
-  read -r nonce
   ps -A -o pgid= -o args= | while read -r group args; do
     case $args in *"$nonce"*) kill -s TERM -- "-$group" ;; esac
   done
