@@ -28,7 +28,7 @@ def test_limits_are_shown(e2e: E2eSession) -> None:
     given(e2e, "slow", "--timeout 90s")
     result = e2e.run("mngr limit slow", comment="print its limits")
     expect(result).to_succeed()
-    expect(result.stdout).to_match(r"^NAME +TIMEOUT +MAX COST +MAX TOKENS\nslow +90\.0\n$")
+    expect(result.stdout).to_match(r"^NAME +TIMEOUT +MAX COST +MAX TOKENS\nslow +1m 30s\n$")
 
 
 def test_a_limit_changes_while_the_agent_runs(e2e: E2eSession) -> None:
@@ -44,7 +44,7 @@ def test_a_limit_changes_while_the_agent_runs(e2e: E2eSession) -> None:
         "state says why",
     )
     expect(first).to_succeed()
-    expect(first.stdout).to_equal("slow: 3600 s -> 1 s\n")
+    expect(first.stdout).to_equal("slow: 1h -> 1 s\n")
     second = e2e.run("mngr wait slow FAILED --timeout 1m", timeout=90)
     expect(second).to_succeed()
     expect(second.stdout).to_equal("slow FAILED timed out after 1 s\n")
@@ -63,7 +63,7 @@ def test_a_lifted_limit_lets_it_go_on(e2e: E2eSession) -> None:
         "mngr limit slow --timeout none", comment="remove the limit, and start it again"
     )
     expect(first).to_succeed()
-    expect(first.stdout).to_equal("slow: 3600 s -> no limits\n")
+    expect(first.stdout).to_equal("slow: 1h -> no limits\n")
     expect(e2e.run("mngr start slow")).to_succeed()
     expect(state(e2e, "slow")).to_equal("RUNNING")
 
