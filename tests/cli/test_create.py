@@ -91,7 +91,7 @@ def test_a_missing_program_is_refused_before_anything_is_made(mngr: Cli, program
     failed.fails(
         1, f"command not found: {program}", str(mngr.provider).replace("local", "localhost")
     )
-    assert [*failed.json] == ["errors"]
+    assert [*failed.json()] == ["errors"]
     assert left(mngr) == ("", [], [], "")
     mngr("create", "foo", "--foreground", "--", program).fails(127, "command not found")
     mngr.create("foo")
@@ -131,7 +131,7 @@ def test_a_program_missing_from_the_work_directory_leaves_nothing_that_holds_the
     failed = mngr("create", "foo", "--format", "json", "--", "./nope")
     failed.fails(1, "foo could not be launched: command not found: ./nope")
     agents, works, _, branches = left(mngr)
-    assert (agents, works, branches, [*failed.json]) == ("", [], "", ["errors"])
+    assert (agents, works, branches, [*failed.json()]) == ("", [], "", ["errors"])
     assert mngr.tmux("list-sessions") == ""
     mngr.create("foo")
     assert mngr.agent("foo")["initial_branch"] == "mngr/foo"
