@@ -284,6 +284,22 @@ def test_a_pipe_in_the_records_of_a_worktree_is_named(local: Cli, name: str) -> 
     local("destroy", "--force", "good", timeout=20).ok()
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_pipe_in_place_of_a_ref_is_named(local: Cli, deep: bool) -> None:
+    local.create("good")
+    local.create("evil")
+    folder = local.repo / ".git"
+    head, pipe = folder / "worktrees" / local.work_dir("evil").name / "HEAD", folder / "refs/pipe"
+    head.write_text("ref: refs/heads/first\n")
+    (folder / "refs/heads/first").write_text("ref: refs/pipe\n" if deep else "ref: refs/second\n")
+    (folder / "refs/second").write_text("ref: refs/heads/first\n")  # in a circle
+    os.mkfifo(pipe)
+    if deep:
+        local("destroy", "--force", "good", timeout=20).fails(1, f"{pipe} is not a regular file")
+    pipe.unlink()
+    local("destroy", "--force", "good", timeout=20).ok()
+
+
 def test_an_edited_note_or_record_in_the_trash_moves_and_removes_nothing_else(
     mngr: Cli, precious: Path
 ) -> None:

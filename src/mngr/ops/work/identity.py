@@ -15,6 +15,7 @@ from mngr.errors import MngrError, Refused
 from mngr.git.exchange import Bare
 from mngr.git.stranger_scripts import REFUSED
 from mngr.hosts.base import Host
+from mngr.model.quoting import join
 from mngr.model.records import AgentRecord, is_work_dir
 from mngr.model.struct import Struct
 
@@ -160,34 +161,50 @@ def _before(record: AgentRecord, seen: Seen) -> str:
     return os.path.join(seen.worktrees, os.path.basename(record.work_dir)) if seen.moved else ""
 
 
-# An agent can write to git's records of its worktree; git would wait for a named pipe there.
-WORKTREES = rf"""
-common=$1; shift; unset CDPATH
-odd=$(find -H "$common/refs" ! -type f ! -type d 2>/dev/null | head -n 1)
-cd "$common/worktrees" 2>/dev/null && for each in */HEAD */gitdir */commondir */locked; do
-  [ ! -e "$each" ] || [ -f "$each" ] || odd=$PWD/$each
-done
+# An agent can write to git's refs and to the records of its worktree; git would wait for a named
+# pipe there. Checking only the refs of worktrees, if git reads no others, starts no process.
+GUARDED = rf"""
+common=$1 command=$2; shift 2; unset CDPATH; odd=
+check() {{ [ ! -e "$1" ] || [ -f "$1" ] || odd=$1; }}
+if [ "$command" = for-each-ref ]; then
+  odd=$(find -H "$common/refs" ! -type f ! -type d 2>/dev/null | head -n 1)
+else
+  cd "$common/worktrees" 2>/dev/null && for each in */HEAD */gitdir */commondir */locked; do
+    check "$PWD/$each"
+    for level in 1 2 3 4 5 6; do  # git follows no more than five
+      [ -z "$odd" ] && [ -f "$each" ] && IFS= read -r line < "$each" || break
+      case $line in 'ref: '*) each=$common/${{line#ref: }}; check "$each" ;; *) break ;; esac
+    done
+  done
+fi
 [ -z "$odd" ] || {{ printf '%s is not a regular file\n' "$odd" >&2; exit {REFUSED}; }}
-exec git "$@" --git-dir="$common" worktree list --porcelain -z
+exec git "$@" --git-dir="$common" "$command" WORDS
 """
+
+
+def _guarded(repo: Bare, command: str, *words: str) -> str | None:
+    """Return the output of a git command that reads refs, or None if it fails."""
+    script = GUARDED.replace("WORDS", join(words))
+    given = ["sh", "-c", script, "mngr", repo.path, command, *repo.flags]
+    done = repo.run(given, timeout=repo.timeout)
+    if done.code == REFUSED:
+        raise Refused(f"git was not run in {repo.path}: {done.complaint}", "remove that file")
+    return None if done.code else os.fsdecode(done.stdout)
 
 
 def described(repo: Bare, branches: set[str]) -> Repository:
     """Return its worktrees and those branches; one git call if all are checked out."""
-    words = [repo.path, *repo.flags]
-    done = repo.run(["sh", "-c", WORKTREES, "mngr", *words], timeout=repo.timeout)
-    if done.code == REFUSED:
-        raise Refused(f"git was not run in {repo.path}: {done.complaint}", "remove that file")
-    if done.code:
+    listed = _guarded(repo, "worktree", "list", "--porcelain", "-z")
+    if listed is None:
         return Repository(path="")
-    worktrees = _worktrees(os.fsdecode(done.stdout))
+    worktrees = _worktrees(listed)
     heads = {each.branch: each.head for each in worktrees.values() if each.branch}
     holders: dict[str, list[str]] = {}
     for path, each in worktrees.items():
         holders.setdefault(each.branch, []).append(path)
     if not branches <= heads.keys():
         form = "--format=%(refname:lstrip=2) %(objectname)"
-        said = repo.ask("for-each-ref", form, "refs/heads/") or ""
+        said = _guarded(repo, "for-each-ref", form, "refs/heads/") or ""
         heads = {branch: tip for branch, _, tip in (x.rpartition(" ") for x in said.splitlines())}
     return Repository(path=repo.path, worktrees=worktrees, holders=holders, heads=heads)
 
