@@ -40,8 +40,9 @@ now() {{
 # Overwrite the reserved file, because the disk may be full when the program ends. The agent may
 # have replaced it by a link.
 report() {{
-  plain "$dir/.$1.$launch" || rm -rf "$dir/.$1.$launch"
-  printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"
+  file=$dir/.$1.$launch
+  if [ -e "$file" ] || [ -h "$file" ]; then plain "$file" || rm -rf "$file"; fi
+  printf '%s\n' "$2" 1<> "$file" && mv -f "$file" "$dir/$1"
 }}
 ended() {{
   # A command that ends the program may also end a child of this shell, such as mv.
