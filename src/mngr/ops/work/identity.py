@@ -165,18 +165,20 @@ def _before(record: AgentRecord, seen: Seen) -> str:
 # pipe there. Checking only the refs of worktrees, if git reads no others, starts no process.
 GUARDED = rf"""
 common=$1 command=$2; shift 2; unset CDPATH; odd=
-check() {{ [ ! -e "$1" ] || [ -f "$1" ] || odd=$1; }}
+check() {{ [ -f "$1" ] || [ ! -e "$1" ] || odd=$1; }}
 if [ "$command" = for-each-ref ]; then
   odd=$(find -H "$common/refs" ! -type f ! -type d 2>/dev/null | head -n 1)
 else
-  cd "$common/worktrees" 2>/dev/null && for each in */HEAD */gitdir */commondir */locked; do
-    check "$PWD/$each"
+  cd "$common/worktrees" 2>/dev/null && for each in */gitdir */commondir */locked */HEAD; do
+    check "$each"
     for level in 1 2 3 4 5 6; do  # git follows no more than five
+      case $each in *HEAD | /*) ;; *) break ;; esac
       [ -z "$odd" ] && [ -f "$each" ] && IFS= read -r line < "$each" || break
       case $line in 'ref: '*) each=$common/${{line#ref: }}; check "$each" ;; *) break ;; esac
     done
   done
 fi
+case $odd in '' | /*) ;; *) odd=$PWD/$odd ;; esac
 [ -z "$odd" ] || {{ printf '%s is not a regular file\n' "$odd" >&2; exit {REFUSED}; }}
 exec git "$@" --git-dir="$common" "$command" WORDS
 """
