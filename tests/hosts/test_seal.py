@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,3 +50,12 @@ def test_without_its_end_a_call_is_broken(words: list[bytes], sizes: list[int]) 
         seal(2, chunk)
     assert seal.broken
     assert bytes(got) + seal.complaint(b"", 255) == output
+
+
+@given(st.binary(max_size=40).filter(lambda tail: not re.match(rb"\d{0,3}(\n|$)", tail)), SIZES)
+def test_a_mark_without_a_code_is_output(tail: bytes, sizes: list[int]) -> None:
+    got = bytearray()
+    seal = Seal(NONCE, lambda stream, data: got.extend(data))
+    for chunk in cut(BEGIN + END + tail + END + b"7\n", sizes):
+        seal(1, chunk)
+    assert (bytes(got), seal.codes) == (END + tail, {1: 7})

@@ -131,7 +131,8 @@ class Host(Protocol):
     ) -> Completed:
         """Run a command to its end, with a deadline.
 
-        With a sink, output is passed on as it arrives, by file descriptor, and not kept.
+        With a sink, output is passed on as it arrives, by file descriptor, and not kept. Without
+        one, TooMuch is raised for more output than is kept.
         """
 
     def read(

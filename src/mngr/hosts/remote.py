@@ -14,6 +14,7 @@ import time
 from mngr.errors import MngrError, TimedOut, Unreachable
 from mngr.hosts import spawn, tmux
 from mngr.hosts.base import QUIET
+from mngr.hosts.kept import Kept, TooMuch
 from mngr.hosts.shell import ShellHost
 from mngr.model.completed import Completed
 
@@ -88,10 +89,7 @@ class Seal:
 
     def _passed(self, stream: int, data: bytes) -> bytes:
         """Pass on output; return the part that must wait for more."""
-        at = data.find(self._end)
-        end = data.find(b"\n", at + len(self._end)) if at >= 0 else -1
-        if end >= 0:
-            self.codes[stream] = int(data[at + len(self._end) : end])
+        at = self._found(stream, data)
         if at < 0:
             # Only a newline can begin the mark, so everything before it is passed on at once.
             at = data.rfind(b"\n", max(0, len(data) - len(self._end) + 1))
@@ -100,6 +98,21 @@ class Seal:
         if ready := data[: len(data) - keep]:
             self._sink(stream, ready)
         return data[len(data) - keep :]
+
+    def _found(self, stream: int, data: bytes) -> int:
+        """Return where the last mark is, even if the rest of its code is missing; else -1."""
+        at = data.find(self._end)
+        while at >= 0:
+            after = at + len(self._end)
+            code, newline, _ = data[after : after + 4].partition(b"\n")
+            if newline and code.isdigit():
+                self.codes[stream] = int(code)
+                return at
+            if not newline and len(code) < 4 and (code.isdigit() or not code):
+                return at
+            # Without a code, it is output of a command that knows the nonce.
+            at = data.find(self._end, at + 1)
+        return -1
 
     @property
     def broken(self) -> bool:
@@ -141,8 +154,8 @@ class RemoteHost(ShellHost):
         sink: Sink | None = None,
     ) -> Completed:
         nonce = os.urandom(8).hex()
-        kept = {1: bytearray(), 2: bytearray()}
-        seal = Seal(nonce, sink or (lambda stream, data: kept[stream].extend(data)))
+        kept = sink if isinstance(sink, Kept) else Kept(f"a command on host {self.ref.name}")
+        seal = Seal(nonce, sink or kept)
         sealed = ["sh", "-c", SEALED, nonce, *argv]
 
         try:
@@ -154,7 +167,7 @@ class RemoteHost(ShellHost):
                 until=lambda: self._complete(seal, timeout),
                 instead=lambda fds: self.session(sealed, fds, timeout),
             )
-        except (TimedOut, KeyboardInterrupt) as error:
+        except (TimedOut, TooMuch, KeyboardInterrupt) as error:
             if seal.begun:
                 self._end(nonce)
             elif isinstance(error, TimedOut):  # the command never began
@@ -162,10 +175,10 @@ class RemoteHost(ShellHost):
                 raise Unreachable(late) from None
             raise
         if seal.broken:
-            raise self._lost(seal.complaint(bytes(kept[2]), done.code), done.code)
+            raise self._lost(seal.complaint(kept.stderr, done.code), done.code)
         self.greets = self.greets or bool(seal.greeting)
         code = next(iter(seal.codes.values()))
-        return Completed(code=code, stdout=bytes(kept[1]), stderr=bytes(kept[2]))
+        return Completed(code=code, stdout=kept.stdout, stderr=kept.stderr)
 
     def _complete(self, seal: Seal, timeout: float) -> bool:
         """Return whether a command has ended; after a long silence, ask whether the host lives."""
@@ -193,7 +206,7 @@ class RemoteHost(ShellHost):
             raise Unreachable(f"host {self.ref.name} no longer answers") from None
 
     def _end(self, nonce: str) -> None:
-        """End a remote command that timed out: neither engines nor sshd do."""
+        """End a remote command whose client was ended: neither engines nor sshd do."""
         try:
             spawn.run(self.argv(["sh", "-c", END]), input=nonce.encode(), timeout=5)
         except MngrError:

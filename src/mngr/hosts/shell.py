@@ -18,6 +18,7 @@ from mngr.hosts.base import (
     HostRef,
 )
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
+from mngr.hosts.kept import ANSWER, Kept
 from mngr.hosts.spawn import Sink
 from mngr.model.completed import Completed
 from mngr.model.quoting import join
@@ -172,7 +173,9 @@ class ShellHost:
     def _script(
         self, script: str, *words: str, input: bytes | None = None, timeout: float = 60.0
     ) -> bytes:
-        done = self.run(["sh", "-c", script, "mngr", *words], input=input, timeout=timeout)
+        kept = Kept(f"host {self.ref.name}", ANSWER)
+        argv = ["sh", "-c", script, "mngr", *words]
+        done = self.run(argv, input=input, timeout=timeout, sink=kept)
         if done.code:
             raise CommandFailed(self.ref, done)
         return done.stdout

@@ -13,6 +13,7 @@ from _thread import get_ident
 from collections.abc import Callable, Mapping, Sequence
 
 from mngr.errors import MissingProgram, MngrError, TimedOut
+from mngr.hosts.kept import Kept
 from mngr.model.completed import Completed
 
 TYPE_CHECKING = False
@@ -121,8 +122,10 @@ def run(
         running = (instead and instead(ends)) or _Child(_spawn(argv, env, ends))
         for fd in ends:
             _close(fd, opened)
-        pipes = _Pipes((stdin[1], stdout[0], stderr[0]), input, opened, sink)
-        return _converse(argv, running, pipes, timeout, until)
+        kept = sink if isinstance(sink, Kept) else Kept(argv[0])
+        pipes = _Pipes((stdin[1], stdout[0], stderr[0]), input, opened, sink or kept)
+        status = _converse(argv, running, pipes, timeout, until)
+        return Completed(code=status, stdout=kept.stdout, stderr=kept.stderr)
     finally:
         for fd in set(opened):
             os.close(fd)
@@ -176,19 +179,18 @@ def _spawn(
 
 
 class _Pipes:
-    """The pipes of a program: the input it has not read yet, and its output so far."""
+    """The pipes of a program: the input it has not read yet, and the sink of its output."""
 
     def __init__(
-        self, fds: tuple[int, int, int], input: bytes | None, opened: list[int], sink: Sink | None
+        self, fds: tuple[int, int, int], input: bytes | None, opened: list[int], sink: Sink
     ) -> None:
-        self._stdin, self.stdout, self.stderr = fds
+        self._stdin, self._stdout, stderr = fds
         self._opened, self._sink = opened, sink
-        self.received = {self.stdout: bytearray(), self.stderr: bytearray()}
-        self.waiting = set(self.received)
+        self.waiting = {self._stdout, stderr}
         """The pipes that have not reached their end."""
         self._pending = memoryview(input or b"")
         self._poll = select.poll()
-        for fd in self.received:
+        for fd in self.waiting:
             self._poll.register(fd, select.POLLIN)
         if input is not None:
             os.set_blocking(self._stdin, False)
@@ -200,10 +202,7 @@ class _Pipes:
             if fd == self._stdin:
                 self._feed()
             elif chunk := os.read(fd, 1 << 16):
-                if self._sink:
-                    self._sink(1 if fd == self.stdout else 2, chunk)
-                else:
-                    self.received[fd] += chunk
+                self._sink(1 if fd == self._stdout else 2, chunk)
             else:
                 self._poll.unregister(fd)
                 self.waiting.discard(fd)
@@ -227,7 +226,8 @@ def _converse(
     pipes: _Pipes,
     timeout: float,
     until: Callable[[], bool] | None,
-) -> Completed:
+) -> int:
+    """Pass on the output until the program has ended; return its exit code."""
     deadline = time.monotonic() + timeout
     status, ended_at = None, 0.0
     try:
@@ -254,10 +254,9 @@ def _converse(
         if status is None:
             status = _wait(running, deadline, argv, timeout)
     finally:
-        if status is None:  # the deadline, Ctrl-C or a bug: end everything
+        if status is None:  # the deadline, Ctrl-C, too much output or a bug: end everything
             running.end()
-    stdout, stderr = (bytes(pipes.received[fd]) for fd in (pipes.stdout, pipes.stderr))
-    return Completed(code=status, stdout=stdout, stderr=stderr)
+    return status
 
 
 class _Child:

@@ -11,6 +11,7 @@ import os
 
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.hosts import spawn
+from mngr.hosts.kept import ANSWER, Kept
 from mngr.model.completed import Completed
 from mngr.model.struct import Struct
 from mngr.ops.look.listing import Agent
@@ -124,11 +125,11 @@ def _rename_only(folder: str, name: str) -> None:
 
 
 def _receive(agent: Agent, path: str, stage: StagingDirectory) -> Arrived:
-    errors = bytearray()
+    errors = Kept(f"host {agent.host.ref.name}", ANSWER)
     with open(stage.archive, "wb") as file:
 
         def sink(fd: int, data: bytes) -> None:
-            file.write(data) if fd == 1 else errors.extend(data)
+            file.write(data) if fd == 1 else errors(fd, data)
 
         words = ["sh", "-c", READ, "mngr", agent.record.work_dir, path]
         done = agent.host.run(words, timeout=transport.DEADLINE, sink=sink)
@@ -137,7 +138,7 @@ def _receive(agent: Agent, path: str, stage: StagingDirectory) -> Arrived:
     if done.code == OUTSIDE:
         raise Refused(f"{path!r} is outside the work directory of {agent.name}")
     if done.code:
-        complaint = done.replace(stderr=bytes(errors)).complaint
+        complaint = done.replace(stderr=errors.stderr).complaint
         raise MngrError(f"{path} of {agent.name} could not be read: {complaint}")
     arrived = unpack(stage.archive, stage.files)
     os.unlink(stage.archive)
