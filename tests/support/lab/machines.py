@@ -55,8 +55,11 @@ def root() -> Path:
     folder, packed = cache() / name, cache() / f"{name}.tar.zst"
     with open(cache() / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        _remove_interrupted()
         if not packed.exists():
-            subprocess.run([str(HERE / "root.sh"), str(packed)], check=True, timeout=1500)
+            # If this process is killed, the build goes on and keeps the lock.
+            build = [str(HERE / "root.sh"), str(packed)]
+            subprocess.run(build, check=True, timeout=1500, pass_fds=(lock.fileno(),))
         if not folder.exists():
             fresh = folder.with_suffix(".new")
             shutil.rmtree(fresh, ignore_errors=True)
@@ -65,6 +68,14 @@ def root() -> Path:
             subprocess.run(words, check=True, timeout=300)
             fresh.rename(folder)
     return folder
+
+
+def _remove_interrupted() -> None:
+    """Remove what killed builds left; no other build runs while this process has the lock."""
+    for stale in cache().glob(".root.*"):
+        # debootstrap mounts it and, if it is killed, leaves it mounted.
+        subprocess.run(["umount", "-l", str(stale / "root/proc")], capture_output=True, check=False)
+        shutil.rmtree(stale)
 
 
 @dataclass
