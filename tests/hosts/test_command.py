@@ -186,3 +186,20 @@ def test_several_hosts_are_one_document_and_the_code_says_whether_any_is_done(
     assert [each["name"] for each in saved.json()["hosts"]] == ["one"]
     assert len(saved.json()["errors"]) == 1
     assert len(folders("host", "destroy", *both).ok().json()["hosts"]) == 2
+
+
+def test_a_clone_on_a_new_host_creates_one_host(folders: Cli) -> None:
+    folders("create", "one@.folders", "--no-connect", "--", "sleep", "600").ok()
+    folders("exec", "one", "echo work > own.txt").ok()
+    folders("clone", "one", "two@.folders").ok()
+    listed = folders("host", "list", "--format", "json").ok().json()["hosts"]
+    assert sorted(each["name"] for each in listed) == ["localhost", "one", "two"]
+    assert folders("exec", "two", "cat own.txt").ok().out == "work\n"
+
+
+def test_a_client_that_ends_without_a_word_has_lost_the_connection(folders: Cli) -> None:
+    folders("create", "foo@.folders", "--no-connect", "--", "sleep", "600").ok()
+    # It begins as a command does, with the mark on stdout.
+    dying = "sh -c 'printf \"\\n%s\\n\" \"$4\"; exit 255' {handle}"
+    env = {"MNGR__PROVIDERS__FOLDERS__EXEC": dying}
+    folders("exec", "foo", "true", env=env).fails(5, "host foo", "the connection was lost")

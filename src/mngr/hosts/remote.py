@@ -214,7 +214,8 @@ class RemoteHost(ShellHost):
 
     def _lost(self, stderr: bytes, code: int) -> Unreachable:
         """Return the error for a call whose end was not seen."""
-        told = Completed(code=code, stdout=b"", stderr=stderr).complaint
+        lost = "the connection was lost"
+        told = Completed(code=code, stdout=b"", stderr=stderr).complaint if stderr.strip() else lost
         kind = Unreachable if code or stderr.strip() else Unheard
         return kind(f"host {self.ref.name} did not answer: {told}")
 

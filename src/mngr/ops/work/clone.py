@@ -40,7 +40,8 @@ def request(
     record, given = agent.record, dict(changes or {})
     provider = str(given.get("provider") or "")
     full = _address(world, agent, address, provider)
-    host, _ = place(world, CreateRequest(address=full, provider=provider))
+    # A new host is created with the copy, and not for this look at where it goes.
+    host, _ = place(world, CreateRequest(address=full, provider=provider), make=False)
     passes = bool(given.get("pass_login", record.pass_login))
     env = _environment(agent, everything=host.ref == agent.host.ref)
     if not passes and _leaves(agent.host, host):
