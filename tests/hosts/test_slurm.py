@@ -92,7 +92,7 @@ def test_what_ran_there_ends_with_the_allocation(slurm: Cli, cluster: Cluster) -
     cluster.ask("scancel", "--me")
     until(lambda: slurm.state("foo") == "STOPPED", 30, "the end of the allocation")
     agent = slurm.agent("foo")
-    assert "its allocation is cancelled" in agent["state_reason"]
+    assert "its allocation is cancelled (last known" in agent["state_reason"]
     assert agent["host"]["state"] == "STOPPED"
     until(lambda: not _marked(home), 30, "the end of its processes")
     assert hosts(slurm)["foo"]["state"] == "STOPPED"

@@ -55,6 +55,8 @@ NEVER = frozenset(
     "PartitionConfig PartitionTimeLimit QOSNotAllowed".split()
 )
 """Reasons for which a job waits until somebody changes it or the cluster."""
+ENDED = {"TIMEOUT": "expired", "NODE_FAIL": "lost with its node", "OUT_OF_MEMORY": "out of memory"}
+"""Words for states of jobs that do not complete a sentence."""
 SUSPENDED = "its allocation is suspended"
 
 
@@ -128,12 +130,12 @@ class SlurmProvider(Engine):
             if state == "RUNNING":
                 return
             if state not in LIVE:
-                raise MngrError(f"slurm: job {handle} is {state.lower() or 'gone'} ({reason})")
-            if reason in NEVER:
-                raise MngrError(f"slurm: job {handle} cannot start ({reason})")
+                raise MngrError(f"slurm: job {handle} is {state.lower() or 'gone'}{reason}")
+            if reason[2:-1] in NEVER:
+                raise MngrError(f"slurm: job {handle} cannot start{reason}")
             if time.monotonic() > deadline:
                 raise MngrError(
-                    f"slurm: job {handle} did not start within {patience:g} s ({reason})",
+                    f"slurm: job {handle} did not start within {patience:g} s{reason}",
                     "raise providers.slurm.patience, or request fewer resources",
                 )
             time.sleep(nap)
@@ -142,7 +144,7 @@ class SlurmProvider(Engine):
     def _state(self, handle: str) -> tuple[str, str]:
         told = self._run("squeue", "-h", "-j", handle, "-t", "all", "-o", "%T|%r")
         state, _, reason = told.partition("|")
-        return state, reason
+        return state, _cause(reason)
 
     def _run(self, program: str, *words: str, input: bytes | None = None) -> str:
         """Run one of Slurm's programs."""
@@ -184,10 +186,15 @@ def _lease(line: str) -> Lease | None:
     handle, state, reason, left, code, _ = words
     # In some versions the exit code of a batch script is a wait status.
     ended = holding.ended(int(code) % 256 or int(code) // 256) if code.isdigit() else ""
-    why = ended or f"its allocation is {state.lower()} ({reason})"
+    why = ended or f"its allocation is {ENDED.get(state, state.lower())}{_cause(reason)}"
     found = engine.lease(handle, values, state in LIVE, why)
     ends = time.time() + seconds(left) if found.running and seconds(left) else None
     return found.replace(ends=ends, ending=state == "COMPLETING")
+
+
+def _cause(reason: str) -> str:
+    """Return Slurm's reason in parentheses, if it gives one."""
+    return "" if reason in ("", "None") else f" ({reason})"
 
 
 def seconds(text: str) -> float:
