@@ -49,6 +49,11 @@ def test_output_is_read_however_late_we_are() -> None:
     assert (done.code, done.stdout, done.stderr) == (0, b"out", b"err")
 
 
+def test_an_error_of_tar_has_its_cause() -> None:
+    done = spawn.run(["tar", "-cf", "-", "no-such-file"], timeout=20)
+    assert "no-such-file" in done.complaint
+
+
 def test_work_beside_a_program_is_done_while_it_runs(tmp_path: Path) -> None:
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)

@@ -16,6 +16,7 @@ from mngr_tmr.journal.model import Outcome
 from mngr_tmr.run import runs
 from tests.support.cli import Cli, until
 from tests.support.folders import on_folders
+from tests.support.places import ended
 from tests.support.robots import Robots
 
 PATIENCE = 400
@@ -75,6 +76,40 @@ def test_a_run_brings_its_hosts_and_ends_them(folders: Cli, tmp_path: Path) -> N
     )
     report = folders.controller_home / "tmr" / "six" / "report" / "index.html"
     assert "tmr-six-1 " in report.read_text()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Cli]:
+    """Yield a CLI of a provider that has two hosts and creates none."""
+    cli = Cli(tmp_path, provider="bare")
+    homes = (cli.home, cli.home.with_name("bare2"))
+    homes[1].mkdir()
+    yield cli
+    for home in homes:
+        cli.home = home
+        ended(cli)
+
+
+def test_a_run_spreads_over_the_hosts_that_exist_and_adopts_what_works_there(pair: Cli) -> None:
+    robots = Robots(pair)
+    robots.paths = ("tests/test_add.py", "tests/test_word.py")
+    robots.hold()
+    more = ("--provider", "bare", "--workers", "1")
+    running = robots.start(*more)
+    journal = pair.controller_home / "tmr" / "six" / "journal.jsonl"
+    until(lambda: text_of(journal).count('"try_launched"') == 2, PATIENCE, "the agents")
+    records = [*pair.base.glob("bare*/agents/*/agent.*.json")]
+    assert Counter(each.parents[2].name for each in records).keys() == {"bare", "bare2"}
+    running.kill()
+    told = running.communicate(timeout=PATIENCE)[1].decode()
+    assert "Agent type: command, on bare and bare2 (bare).\n" in told
+    robots.release()
+    pair("tmr", "resume", "six", timeout=PATIENCE).ok()
+    assert len(robots.launches()) == 2
+    run = runs.load(pair.controller_home / "tmr" / "six")
+    latest = [task.latest for task in run.tasks.values()]
+    outcomes = {each.ended.outcome for each in latest if each and each.ended}
+    assert outcomes == {Outcome.FIXED, Outcome.BLOCKED}
 
 
 @pytest.mark.soak

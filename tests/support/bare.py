@@ -27,15 +27,17 @@ class BareProvider:
         self._home = str(config.get("providers.bare.home"))
 
     def hosts(self) -> list[Host]:
-        return [BareHost(self._home)]
+        second = f"{self._home}2"
+        return [BareHost(self._home), *([BareHost(second, 2)] if os.path.isdir(second) else [])]
 
 
 class BareHost(ShellHost):
     capabilities = Capabilities(shares_files=True)
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, number: int = 1) -> None:
         self.home = home
-        self.ref = HostRef(id=f"host-{1:032x}", name="bare", provider="bare")
+        name = "bare" if number == 1 else f"bare{number}"
+        self.ref = HostRef(id=f"host-{number:032x}", name=name, provider="bare")
         self.socket = tmux.socket_path(home, os.getuid())
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:

@@ -19,6 +19,8 @@ class Completed(Struct):
         told = self.stderr.decode("utf-8", "replace").strip()
         cause = told.partition("fatal: Could not read from remote")[0].strip()
         lines = (cause or told).splitlines()
+        if len(lines) > 1 and lines[-1].startswith("tar: "):
+            lines.pop()  # in any language, it only says that there were errors
         return lines[-1] if lines else f"exit code {self.code}"
 
     def raise_if_failed(self, what: str, kind: type[MngrError] = MngrError) -> None:

@@ -46,6 +46,8 @@ class Forecast:
     """Whether agents of this type report their usage."""
     host_rate: float | None = None
     """Dollars per second of each host; None if hosts are free or have no price."""
+    hosts: tuple[str, ...] = ()
+    """The hosts of the run, if they exist already."""
 
 
 @dataclass(frozen=True)

@@ -66,10 +66,16 @@ def told(run: Run) -> str:
         _expected(run.forecast or Forecast(agents)),
         *_hosts(run),
         f"At most {counted(options.max_agents, 'agent')} at the same time, each for up to {limit}.",
-        f"Agent type: {options.agent_type}, on {options.provider or 'this machine'}.",
+        f"Agent type: {options.agent_type}, on {_place(run)}.",
         "Each agent gets a clone of the repository, a prompt, and the variables of its type.",
     ]
     return "\n".join(lines)
+
+
+def _place(run: Run) -> str:
+    hosts = run.forecast.hosts if run.forecast else ()
+    provider = run.options.provider
+    return f"{' and '.join(hosts)} ({provider})" if hosts else provider or "this machine"
 
 
 def uncollected(run: Run) -> list[str]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from mngr.api import Mngr, Repo
@@ -204,7 +205,8 @@ class Pipeline:
             return
         metered = self._api.metered(self.run.options.agent_type)
         home = self._api.home
-        found = forecast(self.run, home, metered=metered, host_rate=self._pool.rate)
+        made = forecast(self.run, home, metered=metered, host_rate=self._pool.rate)
+        found = replace(made, hosts=self._pool.existing)
         if found != self.run.forecast:
             self.note("forecast", {"forecast": to_json(found)})
 

@@ -1,6 +1,6 @@
 """The hosts of a run, created as its agents need them and ended with the run.
 
-Only if the provider creates hosts. Otherwise agents go where `create` puts them.
+If the provider does not create hosts but has several, as ssh, agents are spread over them.
 """
 
 from __future__ import annotations
@@ -44,19 +44,24 @@ class Pool:
         self._provider = run.options.provider
         self.active = bool(self._provider) and api.makes_hosts(self._provider)
         """Whether the provider creates hosts."""
+        hosts = api.hosts() if self._provider and not self.active else ()
+        there = (each.ref.name for each in hosts if each.ref.provider == self._provider)
+        self.existing = tuple(there)
+        """The hosts of a provider that does not create any."""
         self._lock = threading.Lock()
         self._hosts: dict[str, Seats] | None = None
 
     def address(self, agent: str) -> str:
         """Return where to create this agent; create a host if none has room."""
-        if not self.active:
+        if not self.active and len(self.existing) < 2:
             return agent
         with self._lock:
             seats = self._seats(agent)
             seats.agents.add(agent)
             seats.served.add(agent)
         try:
-            self._ensure(seats)
+            if self.active:
+                self._ensure(seats)
         except (MngrError, OSError):
             seats.lost = True
             self.leave(agent)
@@ -113,13 +118,15 @@ class Pool:
         known = self._known()
         places = [each for each in known.values() if agent in each.agents]
         room = [each for each in known.values() if not each.lost and self._has_room(each)]
+        if not self.active:
+            room = sorted(room or known.values(), key=lambda each: len(each.agents))
         if not places and not room:
             number = next(n for n in range(1, 10_000) if self._name(n) not in known)
             room = [known.setdefault(self._name(number), Seats(self._name(number)))]
         return (places or room)[0]
 
     def _has_room(self, seats: Seats) -> bool:
-        return len(seats.agents) < max(1, self._run.options.agents_per_host)
+        return not self.active or len(seats.agents) < max(1, self._run.options.agents_per_host)
 
     def _name(self, number: int) -> str:
         return f"tmr-{self._run.name}-{number}"
@@ -129,10 +136,12 @@ class Pool:
             begun = self._api.made_hosts(self._provider)
             prefix = f"tmr-{self._run.name}-"
             mine = {name: made for name, made in begun.items() if name.startswith(prefix)}
+            mine |= dict.fromkeys(self.existing, 0.0)
             self._hosts = {name: Seats(name, made=made) for name, made in mine.items()}
             for agent in self._api.list() if mine else ():
                 seats = self._hosts.get(agent.host.ref.name)
-                if seats is not None and agent.host.ref.provider == self._provider:
+                ours = agent.name.startswith(prefix) and agent.host.ref.provider == self._provider
+                if seats is not None and ours:
                     seats.agents.add(agent.name)
                     seats.served.add(agent.name)
         return self._hosts
