@@ -200,6 +200,6 @@ def test_a_clone_on_a_new_host_creates_one_host(folders: Cli) -> None:
 def test_a_client_that_ends_without_a_word_has_lost_the_connection(folders: Cli) -> None:
     folders("create", "foo@.folders", "--no-connect", "--", "sleep", "600").ok()
     # It begins as a command does, with the mark on stdout.
-    dying = "sh -c 'printf \"\\n%s\\n\" \"$4\"; exit 255' {handle}"
+    dying = 'sh -c \'printf "\\n%s\\n" "$4"; exit 255\' {handle}'
     env = {"MNGR__PROVIDERS__FOLDERS__EXEC": dying}
     folders("exec", "foo", "true", env=env).fails(5, "host foo", "the connection was lost")

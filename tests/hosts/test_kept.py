@@ -15,7 +15,7 @@ from tests.support.folders import on_folders
 # mngr may use 3 GiB of address space: without a limit of its own, endless output exceeds this.
 LIMITED = ("sh", "-c", 'ulimit -v 3145728; exec "$@"', "sh")
 # It begins as a command does, with the mark on stdout.
-ENDLESS = "sh -c 'printf \"\\n%s\\n\" \"$4\"; exec yes' {handle}"
+ENDLESS = 'sh -c \'printf "\\n%s\\n" "$4"; exec yes\' {handle}'
 EXECUTE = """
 import sys
 from mngr.api import Mngr
@@ -51,6 +51,8 @@ def test_endless_output_that_is_kept_ends_the_command(folders: Cli, place: str) 
     folders.within = LIMITED
     mark = f"endless {folders.base}"
     words = [*LIMITED, sys.executable, "-c", EXECUTE, f"yes '{mark}'"]
-    done = subprocess.run(words, env=folders.env, cwd=folders.repo, capture_output=True, check=False)
+    done = subprocess.run(
+        words, env=folders.env, cwd=folders.repo, capture_output=True, check=False
+    )
     assert b"printed more than 512 MiB of output" in done.stderr, done.stderr
     until(lambda: not running(mark), what="the command ended")
