@@ -88,6 +88,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["foo:path"], ["takes no path", "--from"]),
     (["foo@.local"], ["cannot create hosts"]),
     (["foo@nowhere"], ["no host 'nowhere'"]),
+    (["foo", "--provider", "ssh"], ["provider ssh has no host", "`providers.ssh.hosts`"]),
     (["foo@docker"], ["no host 'docker'", "write @.docker"]),
     (["foo@dev@box"], ["name the user in ~/.ssh/config"]),
 ]

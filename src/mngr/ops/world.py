@@ -119,7 +119,10 @@ class World:
             for each in filter(providers.__contains__, (provider, name)):
                 if getattr(self.provider(each), "capabilities", Capabilities()).new_hosts:
                     hint = f"for a new host of {each}, write @.{each}"
-            raise NotFound(f"no host {wanted!r}", hint)
+            if not name and hasattr(self.provider(provider), "find"):  # it lists only some hosts
+                hint = f"name one, as in foo@HOST, or list it in `providers.{provider}.hosts`"
+            unknown = f"no host {wanted!r}" if name else f"the provider {provider} has no host"
+            raise NotFound(unknown, hint)
         meet = getattr(matches[0], "meet", None)
         if meet is not None:
             meet(self.asks)
