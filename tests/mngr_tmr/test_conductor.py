@@ -567,20 +567,21 @@ def test_without_launches_only_what_agents_have_left_is_verified(stage: Stage) -
     assert [task.verdict for task in stage.run.tasks.values()] == [None, ACCEPTED, None]
 
 
+@pytest.mark.parametrize(("seconds", "rest"), [(2.0, 8), (15.0, 10)])
 def test_a_look_that_takes_long_is_followed_by_a_rest_in_which_the_run_goes_on(
-    stage: Stage,
+    stage: Stage, seconds: float, rest: int
 ) -> None:
     stage.tasks("a")
     look = stage.fleet.look
 
     def slow(tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
-        stage.clock.sleep(2.0)
+        stage.clock.sleep(seconds)
         return look(tries)
 
     stage.fleet.look = slow  # type: ignore[method-assign]
     steps: list[int] = []
     stage.conductor().conduct(1.0, lambda run: steps.append(stage.fleet.looks))
-    assert stage.fleet.looks == 2 < steps.count(1) == 8
+    assert stage.fleet.looks == 2 < steps.count(1) == rest
 
 
 def test_the_end_of_a_large_journal_is_found_without_reading_it(tmp_path: Path) -> None:

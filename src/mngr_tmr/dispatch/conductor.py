@@ -33,6 +33,8 @@ from mngr_tmr.journal.model import Outcome, Run
 
 REST = 4.0
 """Pause between two looks, as a multiple of the time that a look takes."""
+LONGEST_REST = 10.0
+"""Maximum pause: if a host does not answer, a look takes long without using the CPU."""
 SPARE = 4
 """Number of slots per agent that may be collected without a slot once it has published."""
 
@@ -162,7 +164,7 @@ class Conductor:
             return
         seen = self.fleet.look([*tries.values()])
         self._looked = now = self.clock.now()
-        self._rest = REST * (now - began)
+        self._rest = min(REST * (now - began), LONGEST_REST)
         for task_id, each in tries.items():
             self._hear(Sighted(task_id, seen.get(each.agent_name), now))
 
