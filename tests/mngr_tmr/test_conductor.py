@@ -572,6 +572,7 @@ def test_a_look_that_takes_long_is_followed_by_a_rest_in_which_the_run_goes_on(
     stage: Stage, seconds: float, rest: int
 ) -> None:
     stage.tasks("a")
+    stage.fleet.life = lambda order: Life(seconds + 3.0, DONE.last)
     look = stage.fleet.look
 
     def slow(tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
