@@ -78,6 +78,28 @@ def test_a_run_brings_its_hosts_and_ends_them(folders: Cli, tmp_path: Path) -> N
     assert "tmr-six-1 " in report.read_text()
 
 
+def test_a_removed_run_names_its_hosts_and_no_run_uses_those_of_another(
+    folders: Cli, tmp_path: Path
+) -> None:
+    robots = Robots(folders, name="fix-2")
+    robots.paths = ("tests/test_word.py",)
+    robots.hold()
+    more = ("--provider", "folders", "--workers", "1")
+    running = robots.start(*more)
+    until(lambda: sum(agents_by_host(tmp_path).values()) == 1, PATIENCE, "the agent")
+    running.kill()
+    running.communicate(timeout=PATIENCE)
+    robots.release()
+    robots.name = "fix"
+    _, err = robots.start(*more).communicate(timeout=PATIENCE)
+    assert [*runs.load(folders.controller_home / "tmr" / "fix").hosts] == ["tmr-fix-1"], err
+    assert (tmp_path / "folders" / "tmr-fix-2-1").exists()
+    removed = folders("tmr", "rm", "fix-2").ok()
+    assert removed.err.endswith("mngr host destroy tmr-fix-2-1\n")
+    folders("host", "destroy", "tmr-fix-2-1").ok()
+    assert folders("tmr", "rm", "fix").ok().err == ""
+
+
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Cli]:
     """Yield a CLI of a provider that has two hosts and creates none."""

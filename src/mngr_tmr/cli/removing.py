@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from mngr.api import Leftover, Mngr, Repo, local_repository
-from mngr.cli.app.output import one
+from mngr.cli.app.output import one, warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import NotFound, Refused, Taken, UsageError
 from mngr.model.struct import Json
@@ -19,6 +19,7 @@ from mngr_tmr.integrate import branches
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import runs
+from mngr_tmr.run.pool import hosts_of
 from mngr_tmr.run.words import counted
 
 Moves = dict[str, str]
@@ -40,7 +41,7 @@ def _remove(args: Namespace, name: str) -> int:
     repo = _repository(run)
     moves = _away(repo, run, stamp) if repo else {}
     api = Mngr(args.config, args.registry)
-    agents = runs.agents(api, name)
+    agents, hosts = runs.agents(api, name), [*hosts_of(api, run)]
     if not args.dry_run:
         destroy = api.destroy_many(agents)
         for agent in agents:
@@ -50,11 +51,19 @@ def _remove(args: Namespace, name: str) -> int:
         trash = runs.trash(args.config.home) / stamp
         trash.parent.mkdir(parents=True, exist_ok=True)
         folder.rename(trash)
-    row: dict[str, Json] = {"run": name, "refs": len(moves), "agents": len(agents)}
+    row: dict[str, Json] = {
+        "run": name,
+        "refs": len(moves),
+        "agents": len(agents),
+        "hosts": [*hosts],
+    }
     done = "Would remove" if args.dry_run else "Removed"
     back = "" if args.dry_run else f" To restore it: mngr tmr rm --undo {name}"
     row["removed"] = not args.dry_run
     one(args, row, f"{done} run {name} and {counted(len(moves), 'ref')}.{back}")
+    if hosts and not args.dry_run:
+        left = "1 host is" if len(hosts) == 1 else f"{len(hosts)} hosts are"
+        warn(f"{left} left of the run {name}; to end: mngr host destroy {' '.join(hosts)}")
     return 0
 
 

@@ -5,6 +5,7 @@ If the provider does not create hosts but has several, as ssh, agents are spread
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,14 @@ class Seats:
     served: set[str] = field(default_factory=set)
     """All agents that were ever on it."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def hosts_of(api: Mngr, run: Run) -> dict[str, float]:
+    """Return the hosts that a run created and that were not ended, and when it created them."""
+    made = api.made_hosts(run.options.provider) if run.options.provider else {}
+    # Not all that begin so: of the runs `fix` and `fix-2`, both have a host tmr-fix-2-….
+    pattern = re.compile(rf"tmr-{re.escape(run.name)}-\d+")
+    return {name: begun for name, begun in made.items() if pattern.fullmatch(name)}
 
 
 class Pool:
@@ -133,15 +142,13 @@ class Pool:
 
     def _known(self) -> dict[str, Seats]:
         if self._hosts is None:
-            begun = self._api.made_hosts(self._provider)
-            prefix = f"tmr-{self._run.name}-"
-            mine = {name: made for name, made in begun.items() if name.startswith(prefix)}
+            mine = hosts_of(self._api, self._run)
             mine |= dict.fromkeys(self.existing, 0.0)
             self._hosts = {name: Seats(name, made=made) for name, made in mine.items()}
             for agent in self._api.list() if mine else ():
                 seats = self._hosts.get(agent.host.ref.name)
-                ours = agent.name.startswith(prefix) and agent.host.ref.provider == self._provider
-                if seats is not None and ours:
+                ours = agent.name.startswith(f"tmr-{self._run.name}-")
+                if seats is not None and ours and agent.host.ref.provider == self._provider:
                     seats.agents.add(agent.name)
                     seats.served.add(agent.name)
         return self._hosts
