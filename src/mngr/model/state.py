@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from mngr.model.records import AgentRecord, Exit, Started
 from mngr.model.struct import Json, Struct
+from mngr.model.words import StrEnum
 
 STARTING = "starting"
 """What a program is doing before its first report."""

@@ -6,13 +6,12 @@ and a tip never changes, so git computes it once and it is kept in `cache/change
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterable, Sequence
 
 from mngr.errors import MngrError
 from mngr.hosts import agent_files
+from mngr.model import jsontext
 from mngr.model.records import AgentRecord
 from mngr.model.struct import Struct
 from mngr.ops.look.listing import Agent
@@ -21,8 +20,6 @@ Span = tuple[str, str]
 """A base and a tip."""
 KEPT = 2000
 """Number of spans kept in the cache; the oldest are dropped."""
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REF = re.compile(r"ref: (refs/[^\x00-\x20~^:?*\[\\]+)")
 _LONGEST_REF, _LARGEST_PACK = 4096, 8 << 20
 
 
@@ -73,12 +70,11 @@ class _Refs:
         common = record.repository
         name = os.path.basename(record.work_dir)
         head = _text(os.path.join(common, "worktrees", name, "HEAD"))
-        if match := _REF.fullmatch(head):
-            ref = match[1]
-            head = (
-                "" if ".." in ref else _text(os.path.join(common, ref)) or self._pack(common, ref)
-            )
-        return head if _COMMIT.fullmatch(head) else ""
+        ref = head.removeprefix("ref: ")
+        if ref != head:
+            inside = ref.startswith("refs/") and ".." not in ref and "\0" not in ref
+            head = (_text(os.path.join(common, ref)) or self._pack(common, ref)) if inside else ""
+        return head if _is_commit(head) else ""
 
     def _pack(self, common: str, ref: str) -> str:
         if common not in self._packed:
@@ -86,6 +82,10 @@ class _Refs:
             pairs = (line.split(" ", 1) for line in lines if line[:1] not in ("#", "^", ""))
             self._packed[common] = {name: commit for commit, name in pairs}
         return self._packed[common].get(ref, "")
+
+
+def _is_commit(text: str) -> bool:
+    return len(text) in (40, 64) and not text.strip("0123456789abcdef")
 
 
 def _text(path: str, limit: int = _LONGEST_REF) -> str:
@@ -120,8 +120,8 @@ def _path(home: str) -> str:
 def _known(home: str) -> dict[Span, Changes]:
     """Return the cached changes; an unreadable cache counts as empty."""
     try:
-        with open(_path(home), encoding="utf-8") as file:
-            rows = json.load(file)
+        with open(_path(home), "rb") as file:
+            rows: list[tuple[str, str, int, int, int]] = jsontext.loads(file.read())  # type: ignore[assignment]
         return {
             (base, tip): Changes(commits=commits, added=added, removed=removed)
             for base, tip, commits, added, removed in rows
@@ -137,6 +137,6 @@ def _keep(home: str, known: dict[Span, Changes]) -> None:
     newest = list(known.items())[-KEPT:]
     rows = [[*span, each.commits, each.added, each.removed] for span, each in newest]
     try:
-        files.replace(path, json.dumps(rows).encode())
+        files.replace(path, jsontext.dumps(rows).encode())
     except OSError:
         pass  # the next `list` asks git again
