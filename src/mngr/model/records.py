@@ -15,6 +15,7 @@ $MNGR_HOST_DIR/
   trash/<id>/{agent,work,trash.json}
   branches/<id>.json             a branch created by mngr whose agent was removed
   cache/hosts/<id>.json          the last reading of another host
+  cache/settings.json            settings files that were parsed, by their text
   locks/  tmux.conf  tmux.json  settings.toml
 """
 
