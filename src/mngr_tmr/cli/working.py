@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -26,6 +27,7 @@ from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal, is_at_work
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage, forecast, publishing, runs, selecting
+from mngr_tmr.run.disk import full
 from mngr_tmr.run.options import Options, retuned
 from mngr_tmr.run.pipeline import Pipeline
 from mngr_tmr.run.settings import parse
@@ -229,13 +231,20 @@ def _interruptible(args: Namespace, folder: Path) -> Iterator[None]:
         raise
     except BrokenPipeError:
         raise
-    except OSError as error:  # such as a full disk
-        if args.dry_run:
+    except (MngrError, OSError) as error:
+        place = full(folder)
+        if args.dry_run or not (place or isinstance(error, OSError)):
             raise
-        told = f"the run {folder.name} stopped: {error.strerror or error}"
-        where = f" ({error.filename})" if error.filename else ""
+        told = f"the run {folder.name} stopped: {_why(error, place)}"
         hint = f"continue it with `mngr tmr resume {folder.name}`"
-        raise MngrError(told + where, hint) from error
+        raise MngrError(told, f"free some disk space and {hint}" if place else hint) from error
+
+
+def _why(error: Exception, place: str) -> str:
+    """Return why the machine cannot continue a run; on a full disk, any error may be the first."""
+    if not isinstance(error, OSError):
+        return f"{os.strerror(errno.ENOSPC)} ({place})"
+    return f"{error.strerror or error} ({error.filename or place})".removesuffix(" ()")
 
 
 def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
