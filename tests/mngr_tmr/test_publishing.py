@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.cli import until
 from tests.support.robots import SETTINGS, Robots
 
 PATIENCE = 300
@@ -51,3 +52,39 @@ def test_a_run_whose_checks_have_no_sandbox_raises_an_alert_and_notes_it(robots:
     (task,) = robots.run.tasks.values()
     assert task.verdict and task.verdict.proofs
     assert not any(proof.sandboxed for proof in task.verdict.proofs)
+
+
+def test_a_branch_that_prevents_branches_of_runs_is_reported_before_and_after_agents(
+    robots: Robots,
+) -> None:
+    cli = robots.cli
+    cli.git("branch", "tmr")
+    early = cli(*robots.words, "--yes").fails(1, "a branch called 'tmr'", "git branch -m tmr")
+    assert not early.out and not robots.launches()
+    cli.git("branch", "-D", "tmr")
+    robots.hold()
+    running = robots.start()
+    until(robots.launches, PATIENCE, "an agent")
+    cli.git("branch", "tmr")
+    robots.release()
+    _, err = running.communicate(timeout=PATIENCE)
+    line = err.decode().strip().splitlines()[-1]
+    assert running.returncode == 1 and "'refs/heads/tmr' exists" in line, line
+    cli.git("branch", "-D", "tmr")
+    cli("tmr", "resume", timeout=PATIENCE).ok()
+    assert robots.launches() == robots.launches()[:1] and len(robots.branch()) == 1
+
+
+def test_a_name_of_a_run_that_ended_or_of_another_repository_is_pointed_out(
+    robots: Robots,
+) -> None:
+    cli = robots.cli
+    cli(*robots.words, "--yes", timeout=PATIENCE).ok()
+    again = cli(*robots.words, "--yes").ok()
+    assert "The run six has already ended; to run the tests again, use another --name." in again.err
+    other = cli.base / "other"
+    cli.git("clone", "-q", str(cli.repo), str(other))
+    cli(*robots.words, "--yes", cwd=other).fails(
+        1, f"six is the name of a run in {cli.repo}", "--name"
+    )
+    cli("tmr", "list", "six").fails(2, "lists all runs")

@@ -16,13 +16,14 @@ from pathlib import Path
 from mngr.api import Mngr, Repo, checkout, local_repository, uncommitted
 from mngr.cli.app.output import confirm, one, say
 from mngr.cli.app.parser import Namespace
-from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.errors import MngrError, NotFound, Refused, Taken, UsageError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.cli import removing
 from mngr_tmr.cli.progress import Progress
 from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
+from mngr_tmr.integrate import branches
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal, is_at_work
 from mngr_tmr.journal.model import Run
@@ -38,10 +39,16 @@ def run(args: Namespace) -> int:
     """Start a run, or continue the run of that name."""
     repo = _repository(os.getcwd())
     folder = _folder(args)
-    begun = runs.load(folder).name
+    before = runs.load(folder)
+    begun = before.name
+    if begun and before.repository != repo.path:
+        told = f"{begun} is the name of a run in {before.repository}"
+        raise Taken(told, "choose another with --name")
     if args.dry_run and begun:
         one(args, {"run": begun}, f"Would continue the run {begun}; see `mngr tmr show {begun}`.")
         return 0
+    if before.status:
+        say(args, f"The run {begun} has already ended; to run the tests again, use another --name.")
     started = None if begun else _started(args, repo, folder)
     with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
         if started is not None:
@@ -174,6 +181,7 @@ def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
     if dirty:  # a started run uses its base commit and ignores later edits
         told = f"{repo.path} has uncommitted changes ({dirty[0].path}), which agents would not see"
         raise Refused(told, "commit them first")
+    branches.require_free(repo)
     api = Mngr(args.config, args.registry)
     kind = api.derive(args.type, args.provider)
     if args.provider in ("", "local"):
