@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,7 +69,8 @@ def _why(text: str, before: str, names: Sequence[str], expected: Sequence[str]) 
     named = next((name for name in names if _named(name, text)), "")
     if named:
         return f"names the test: {named}"
-    literal = next((each for each in expected if _written(each) in text), "")
+    values = _values(text)
+    literal = next((e for e in expected if _written(e) in text or e.strip("\n") in values), "")
     return f"has a literal that the test expects: {literal.strip()[:40]!r}" if literal else ""
 
 
@@ -91,6 +94,17 @@ def _names(tests: Sequence[str]) -> list[str]:
         found += [PurePosixPath(path).name, PurePosixPath(path).stem]
         found += [part.partition("[")[0] for part in rest.split("::") if part]
     return sorted(set(found) - {"", "tests", "test"}, key=len, reverse=True)
+
+
+def _values(line: str) -> str:
+    """Return the texts in a line without quotes and escapes, joined as Python joins them."""
+    found: list[str] = []
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(line.strip()).readline):
+            if token.type == tokenize.STRING:
+                with suppress(ValueError, SyntaxError):  # an f-string, or another language
+                    found.append(str(ast.literal_eval(token.string)))
+    return "".join(found)
 
 
 def _written(literal: str) -> str:

@@ -107,7 +107,8 @@ class RealInspector:
         if not fix.commit and not other:
             raise Refusal(fix.why or "its test requires none of its changes")
         if case.task.want == "fix" and not fix.commit:
-            raise Refusal(fix.why or "its test still fails: only documentation was changed")
+            what = "tests and their data were" if split.tests else "documentation was"
+            raise Refusal(fix.why or f"its test still fails: only {what} changed")
         if split.implementation and not fix.commit:
             case.remarks.append(f"left out: {fix.why}")
         changed = patches.changes(self._repo, case.base, fix.commit) if fix.commit else []
