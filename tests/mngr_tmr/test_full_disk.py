@@ -24,9 +24,7 @@ def small(place: Path) -> Iterator[None]:
     kept = place.with_name(f"{place.name}-before")
     place.mkdir(exist_ok=True)
     shutil.copytree(place, kept)
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=60m", "mngr-test", str(place)], check=True
-    )
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "mngr-test", str(place)], check=True)
     try:
         shutil.copytree(kept, place, dirs_exist_ok=True)
         yield

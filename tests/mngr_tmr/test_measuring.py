@@ -256,7 +256,11 @@ def test_a_line_that_is_corrected_is_no_special_case(old: str, new: str, *, hone
 
 def test_only_what_is_asserted_is_expected() -> None:
     source = (
+        'FAR = ["named"]\nOTHER = "unused"\n'
         '@pytest.mark.parametrize("x", ["case"])\ndef test_a(e2e):\n    r = run("command")\n'
-        '    assert r == "plain"\n    expect(r.stdout).to_contain("seen")\n'
+        '    near = "local"\n    assert r == "plain" + near + FAR[0]\n'
+        '    expect(r.stdout).to_contain("seen")\n'
     )
-    assert expected(ast.parse(source).body[0]) == {"x", "case", "plain", "seen"}
+    module = ast.parse(source)
+    named = {"local", "named", "0"}
+    assert expected(module.body[2], module) == {"x", "case", "plain", "seen", *named}

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 RUNNER = re.compile(
     r"\b(_?pytest|unittest|PYTEST_\w+|MNGR_\w+|sys\.modules|sys\._getframe|inspect\.stack|mngr_e2e"
@@ -112,14 +113,23 @@ def _written(literal: str) -> str:
     return repr(literal.strip("\n"))[1:-1]
 
 
-def expected(function: ast.AST) -> set[str]:
-    """Return texts and numbers in the assertions and parameters of a test."""
+def expected(function: ast.AST, module: ast.Module) -> set[str]:
+    """Return texts and numbers in the assertions and parameters of a test, or named in these."""
     asserting = [node for node in ast.walk(function) if _asserts(node)]
     places = [*asserting, *getattr(function, "decorator_list", [])]
+    names = {n.id for place in places for n in ast.walk(place) if isinstance(n, ast.Name)}
+    places += [n.value for n in (*ast.walk(function), *module.body) if _defines(n, names)]
     constants = [
         each for place in places for each in ast.walk(place) if isinstance(each, ast.Constant)
     ]
     return {str(each.value) for each in constants if type(each.value) in (str, int, float)}
+
+
+def _defines(node: ast.AST, names: Collection[str]) -> TypeGuard[ast.Assign]:
+    """Return whether it gives a name a constant value, not the result of what is tested."""
+    if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Call) for n in ast.walk(node)):
+        return False
+    return any(isinstance(each, ast.Name) and each.id in names for each in node.targets)
 
 
 def examples(source: str | None) -> set[tuple[str, str]]:

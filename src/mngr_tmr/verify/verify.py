@@ -216,8 +216,8 @@ class RealInspector:
         old = "\n".join(patches.show(self._repo, case.base, path) or "" for path in paths)
         file, _, name = function(case.own).partition("::")
         source = patches.show(self._repo, case.base, file) or ""
-        test = assertions.functions(source).get(name)
-        wanted = sorted(expected(test)) if test else []
+        test, module = assertions.functions(source).get(name), assertions.parsed(source)
+        wanted = sorted(expected(test, module)) if test and module else []
         gone = [text for each in hunks for text in each.removed]
         data = [name for name in _data(test) if name not in old]
         changed = {each.path for each in hunks} & self._doctested
