@@ -64,7 +64,7 @@ class BackgroundWork:
         return [answer for answer in over if answer is not None]
 
     def _perform(self, work: Work) -> OfTask | Tried | None:
-        """Return the answer, unless a disk is full: then it may be wrong, and `resume` asks again."""
+        """Return the answer, unless a disk is full: then it may be wrong; `resume` repeats it."""
         answer = self._answer(work)
         require_space(*self._places)
         return answer

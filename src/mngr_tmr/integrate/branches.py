@@ -10,7 +10,6 @@ from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run
 from mngr_tmr.verify.patches import ABSENT
 
-
 TRIES = 3
 """Names that git may refuse, as when a branch tmr/RUN/x exists; then git cannot write any."""
 
