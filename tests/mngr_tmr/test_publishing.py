@@ -46,12 +46,15 @@ def test_only_with_pr_a_run_uses_the_remote_and_gh(robots: Robots) -> None:
 def test_a_run_whose_checks_have_no_sandbox_raises_an_alert_and_notes_it(robots: Robots) -> None:
     robots.cli.write("pyproject.toml", f"{SETTINGS}sandbox = false\n")
     robots.base = robots.cli.commit("no sandbox")
-    told = robots.cli(*robots.words, "--yes", timeout=PATIENCE).ok().err
+    words = (*robots.words, "--yes", "--", "-k", "add or sub")
+    told = robots.cli(*words, timeout=PATIENCE).ok().err
     alert = "baseline, verification and gates run without a sandbox: the project disables it"
     assert f"mngr: alert: {alert}\n" in told and robots.run.alerts == [alert]
     (task,) = robots.run.tasks.values()
     assert task.verdict and task.verdict.proofs
     assert not any(proof.sandboxed for proof in task.verdict.proofs)
+    copied = "pytest -k 'add or sub' -- tests/test_add.py"
+    assert {proof.command for proof in task.verdict.proofs} == {copied}
 
 
 def test_a_branch_that_prevents_branches_of_runs_is_reported_before_and_after_agents(
