@@ -78,6 +78,17 @@ def test_a_branch_that_prevents_branches_of_runs_is_reported_before_and_after_ag
     assert robots.launches() == robots.launches()[:1] and len(robots.branch()) == 1
 
 
+def test_a_run_that_could_not_collect_a_file_does_not_say_that_nothing_is_wrong(
+    robots: Robots,
+) -> None:
+    robots.paths = ("test_idle.py", "test_bad.py")
+    robots.cli.write("tests/test_bad.py", "import missing\n")
+    robots.base = robots.cli.commit("bad")
+    done = robots.cli(*robots.words, "--only", "failing", cwd=robots.cli.repo / "tests")
+    done.fails(1, "the run six failed: 1 file could not be collected")
+    assert "Could not be collected: tests/test_bad.py" in done.out and [*robots.run.tests]
+
+
 def test_a_name_of_a_run_that_ended_or_of_another_repository_is_pointed_out(
     robots: Robots,
 ) -> None:

@@ -157,7 +157,16 @@ def _fresh_name(args: Namespace) -> str:
             return name
 
 
-def options(args: Namespace) -> Options:
+def _from_top(word: str, top: str) -> str:
+    """Return the path of tests that exists here as seen from the top of the repository."""
+    path, colons, rest = word.partition("::")
+    inside = os.path.relpath(path, top)
+    if not os.path.exists(path) or inside.startswith(".."):
+        return word
+    return f"{inside}{colons}{rest}"
+
+
+def options(args: Namespace, top: str) -> Options:
     names = [each.name for each in fields(Options)]
     same = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     chosen = Options(
@@ -167,7 +176,7 @@ def options(args: Namespace) -> Options:
         start_args=tuple(args.start_arg),
         coverage=not args.no_coverage,
         pytest_args=tuple(args.rest),
-        paths=tuple(args.words),
+        paths=tuple(_from_top(each, top) for each in args.words),
     )
     return retuned(chosen, {**same, "canaries": 0 if args.no_canary else args.canaries})
 
@@ -187,7 +196,7 @@ def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
     if args.provider in ("", "local"):
         api.preflight(kind.type, {**os.environ, **kind.env})
     chosen = replace(
-        options(args),
+        options(args, repo.path),
         agent_type=kind.type,
         agent_args=(*kind.argv, *args.agent_arg),
         agent_env=tuple(sorted(kind.env.items())),
