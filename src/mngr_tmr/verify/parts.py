@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Collection
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePosixPath
 
 from mngr.api import Repo
@@ -81,7 +81,9 @@ class Parts:
 
     def _among_tests(self, path: str) -> bool:
         """Return whether a file is in a folder with tests and no implementation."""
-        folder = os.path.dirname(path)
+        folder, name = os.path.split(path)
+        if self._is_flat or os.path.join(folder, f"test_{name}") in self._collected:
+            return False
         beside = [
             each
             for each in self._files
@@ -92,6 +94,13 @@ class Parts:
         return bool(tests) and all(
             each in tests or all(map(self._plainly_test, self.users(each))) for each in rest
         )
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        """Return whether there is no implementation outside of folders with tests."""
+        folders = {os.path.dirname(each) for each in self._collected}
+        rest = (each for each in self._files if os.path.dirname(each) not in folders)
+        return not any(self._project.is_implementation(each) for each in rest)
 
     def _shipped(self, path: str) -> bool:
         """Return whether the project's metadata names its package, or no package of the project."""
