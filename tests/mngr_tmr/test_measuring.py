@@ -189,6 +189,8 @@ def test_a_module_beside_its_tests_is_implementation(local: Cli, *, apart: bool)
     others = Kind.TEST if apart else Kind.IMPLEMENTATION
     assert {made.kind(path) for path in ("helpers.py", "lib/checks.py", "new.py")} == {others}
     assert made.kind("test_shop.py") is Kind.TEST
+    doubtful = [path for path in files if made.may_be_a_helper(path)]
+    assert doubtful == ([] if apart else ["helpers.py", "lib/checks.py"])
 
 
 def test_a_change_concerns_the_tests_that_use_the_file(tool: Cli) -> None:

@@ -81,8 +81,8 @@ class Parts:
 
     def _among_tests(self, path: str) -> bool:
         """Return whether a file is in a folder with tests and no implementation."""
-        folder, name = os.path.split(path)
-        if self._is_flat or os.path.join(folder, f"test_{name}") in self._collected:
+        folder = os.path.dirname(path)
+        if self._is_flat or self._has_own_test(path):
             return False
         beside = [
             each
@@ -94,6 +94,15 @@ class Parts:
         return bool(tests) and all(
             each in tests or all(map(self._plainly_test, self.users(each))) for each in rest
         )
+
+    def may_be_a_helper(self, path: str) -> bool:
+        """Return whether nothing shows that it is implementation and no helper of the tests."""
+        users = self.users(path) if self._is_flat and not self._has_own_test(path) else ()
+        return bool(users) and all(map(self._plainly_test, users))
+
+    def _has_own_test(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        return os.path.join(folder, f"test_{name}") in self._collected
 
     @cached_property
     def _is_flat(self) -> bool:

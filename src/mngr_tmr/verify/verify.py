@@ -223,6 +223,8 @@ class RealInspector:
         changed = {each.path for each in hunks} & self._doctested
         lost = [path for path in sorted(changed) if self._loses_examples(case.base, commit, path)]
         told = [f"{path}: (changes examples that are doctests)" for path in lost]
+        helpers = [path for path in paths if self._parts.may_be_a_helper(path)]
+        told += [f"{path}: (may be a helper: only tests use it)" for path in helpers]
         return (*flags(lines, [case.own, *data], wanted, old, gone), *told)
 
     def _loses_examples(self, base: str, commit: str, path: str) -> bool:
