@@ -98,9 +98,18 @@ def test_a_host_that_cannot_be_stopped_is_refused_before_its_agents_are_stopped(
         for key, script in (("START", "true"), ("STOP", "echo jammed >&2; exit 1")):
             jammed.env[f"MNGR__PROVIDERS__FOLDERS__{key}"] = script
         jammed.create("foo@.folders")
-        some = jammed("stop", "foo", "--stop-host").fails(3, "foo:", "jammed")
+        some = jammed("stop", "foo", "--stop-host").fails(3, "host foo was not stopped: ", "jammed")
         assert some.out == "Stopped foo.\n"
         assert jammed.state("foo") == "STOPPED"
+        told = jammed("stop", "foo", "--stop-host", "--format", "json").fails(3, "jammed")
+        assert [each["name"] for each in told.json()["agents"]] == ["foo"]
+        [error] = told.json()["errors"]
+        assert (told.json()["hosts"], f"mngr: {error['message']}\n") == ([], told.err)
+        jammed.env["MNGR__PROVIDERS__FOLDERS__STOP"] = "true;"
+        told = jammed("stop", "foo", "--stop-host", "--format", "json").ok()
+        assert (told.json()["hosts"], told.json()["errors"]) == (["foo"], [])
+        quiet = jammed("stop", "foo", "--stop-host", "-q").ok()
+        assert quiet.out == f"{jammed.agent('foo')['id']}\n"
 
 
 def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
