@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Agent, Host, Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import Row, print_result, warn
+from mngr.cli.app.output import Row, many, print_result, warn
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr.model.state import ALIVE, State
@@ -77,6 +77,8 @@ def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        if before.state in ALIVE and not args.dry_run:
+            warn_unread(api, after)
         return after.to_json(), note(args, before, after)
 
     if args.command == "archive":
@@ -134,6 +136,13 @@ def _chosen(args: Namespace, api: Mngr) -> list[Agent]:
     alive = [agent for agent in api.list() if agent.state in ALIVE]
     targets.footnotes(api)
     return alive
+
+
+def warn_unread(api: Mngr, agent: Agent) -> None:
+    """Warn about messages that the agent's program had queued when it was stopped."""
+    if lost := api.unread(agent):
+        told = f"{many(len(lost), 'queued message')} had not been read and will not be delivered"
+        warn(f"{agent.name}: {told}: {'; '.join(lost)}")
 
 
 def note(args: Namespace, before: Agent, after: Agent) -> str:
