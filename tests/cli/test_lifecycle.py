@@ -121,6 +121,16 @@ def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
     assert mngr.state("foo") == "FAILED"
 
 
+def test_a_program_that_outlives_the_terminal_server_is_stopped(mngr: Cli) -> None:
+    mngr.create("foo", "--", "sh", "-c", "trap '' HUP; touch ready; exec sleep 1000")
+    until((mngr.work_dir("foo") / "ready").exists)
+    mngr.tmux("kill-server")
+    until(lambda: mngr.state("foo") == "LOST")
+    assert mngr.processes()
+    assert mngr("stop", "foo").ok().out.startswith("foo is already LOST")
+    assert not mngr.processes()
+
+
 def test_a_program_that_ignores_signals_and_hides_still_ends(mngr: Cli, tmp_path: Path) -> None:
     script = tmp_path / "stubborn.sh"
     script.write_text(
