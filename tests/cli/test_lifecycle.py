@@ -80,6 +80,7 @@ def test_wrong_targets_are_refused(local: Cli) -> None:
         assert local(command, "-", input="\n").ok().err == ""
     local("stop", "not a name").fails(2, "not a name")
     local("stop", "foo:src").fails(2, "path")
+    local("stop", "").fails(2, "the name of the agent is empty; see `mngr list`")
     local("stop", "@localhost").fails(2, "is not an agent")
     local("stop", "--all", "foo").fails(2, "--all")
     local("stop", "--session", "work").fails(4, "work")
