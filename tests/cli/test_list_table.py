@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,19 @@ def test_it_counts_commits_of_a_clone_whose_path_git_would_split(tmp_path: Path)
     cli.commit("more", cwd=cli.work_dir("foo"))
     assert table(cli)["foo"][4:] == ["1", "+1", "-0"]
     ended(cli)
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_an_agent_at_no_commit_hides_no_numbers_of_others(local: Cli, transfer: str) -> None:
+    for name in ("good", "evil"):
+        local.create(name, "--transfer", transfer)
+        (local.work_dir(name) / name).write_text("line\n")
+        local.commit("more", cwd=local.work_dir(name))
+    git = local.git("rev-parse", "--absolute-git-dir", cwd=local.work_dir("evil"))
+    Path(git, "HEAD").write_text("f" * 40)
+    for _ in range(2):
+        found = table(local)
+        assert [found[name][4:] for name in ("good", "evil")] == [["1", "+1", "-0"], []]
 
 
 def test_a_pipe_among_the_objects_of_an_agent_holds_up_no_list(local: Cli) -> None:

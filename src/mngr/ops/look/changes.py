@@ -114,6 +114,8 @@ def _asked(spans: Iterable[tuple[Agent, Span]]) -> dict[Span, Changes | None]:
         groups.setdefault((place, base), []).append((tip, objects))
     found: dict[Span, Changes | None] = {}
     for (place, base), tips in groups.items():
+        if not os.path.isdir(place):
+            continue
         for start in range(0, len(tips), BATCH):
             found |= _counted(place, base, tips[start : start + BATCH])
     return found
@@ -125,18 +127,17 @@ def _counted(place: str, base: str, tips: Sequence[tuple[str, str]]) -> dict[Spa
     from mngr.hosts import spawn
     from mngr.ops.work import transport
 
-    known = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _joined({each for _, each in tips} - {""})}
-    repo = transport.source(place).replace(
-        run=partial(spawn.run, env={**os.environ, **known}), timeout=PATIENCE
-    )
+    env = dict(os.environ)
+    if objects := {each for _, each in tips} - {""}:
+        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _joined(objects)
+    repo = transport.source(place).replace(run=partial(spawn.run, env=env), timeout=PATIENCE)
     try:
         counted = progress.distances(repo, base, [tip for tip, _ in tips])
-    except TimedOut:
-        if len(tips) == 1:
-            return {(base, tips[0][0]): None}
-        return {span: each for one in tips for span, each in _counted(place, base, [one]).items()}
-    except MngrError:
-        return {}  # the commit no longer exists; `list` shows no number
+    except MngrError as error:
+        if len(tips) > 1:  # the HEAD of one agent can name a missing commit
+            alone = (_counted(place, base, [each]) for each in tips)
+            return {span: numbers for found in alone for span, numbers in found.items()}
+        return {(base, tips[0][0]): None} if isinstance(error, TimedOut) else {}
     return {(base, tip): _changes(numbers) for tip, numbers in counted.items()}
 
 
