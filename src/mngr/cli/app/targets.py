@@ -177,10 +177,12 @@ def each(
 ) -> int:
     """Act on all agents at once, print each result in order, and return the exit code.
 
-    `finish` runs after that and returns what the JSON document has besides the agents.
+    `finish` runs after that and returns what the JSON document has besides the agents; it can add
+    to `args.failures`.
     """
     outlive_terminal()
     failures: list[MngrError] = list(getattr(args, "failures", ()))
+    args.failures = failures
     missing, done = len(failures), []
     for error in failures:
         warn(str(error))

@@ -289,6 +289,8 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
             hint = "remove the colon and the path"
             raise UsageError(f"{target!r} names a path, not an agent", hint)
         if not address.name:
+            if not address.host:
+                raise UsageError("the name of the agent is empty", "see `mngr list`")
             listed = f"`mngr list --include 'host.name == \"{address.host}\"'`"
             raise UsageError(f"{target!r} is not an agent", f"to list its agents: {listed}")
         matches = [agent for agent in everything if _meant(agent, address)]
