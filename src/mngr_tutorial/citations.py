@@ -27,7 +27,7 @@ class Citation:
 
 def read_citations(path: Path, named: str) -> list[Citation]:
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(path.read_bytes(), path.name)
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as Python: {error}") from None
     return [

@@ -130,7 +130,7 @@ def _done(
     told: set[str] = set()
     while True:
         agent = _waited(args, api, agent, deadline)
-        reason, asks = agent.verdict.reason, agent.verdict.reason.startswith(ASKING)
+        reason, asks = agent.verdict.reason, agent.verdict.waiting in ASKING
         if agent.state in ENDED or not (asks or agent.verdict.since == answered):
             return agent
         if asks and reason not in told:

@@ -84,6 +84,22 @@ def test_each_message_is_told_for_what_became_of_it(claude: Stage) -> None:
     ]
 
 
+def test_a_message_that_a_stop_loses_is_named(claude: Stage) -> None:
+    server, cli = claude.server, claude.cli
+    server.on("busy:", say="Wait.", hold="busy", run="true")
+    server.on("again:", say="Wait.", hold="again", run="true")
+    claude.create("fox", "busy: for a while")
+    server.until_held("busy")
+    assert outcome(claude, "fox", "one: after\nthe other").startswith("queued")
+    lost = "mngr: fox: 1 queued message had not been read and will not be delivered"
+    assert cli("stop", "fox").ok().err == f"{lost}: one: after the other\n"
+    assert cli("start", "fox", timeout=PATIENCE).ok().err == ""
+    claude.say("fox", "again: busy").ok()
+    server.until_held("again")
+    assert outcome(claude, "fox", "two: more").startswith("queued")
+    assert cli("restart", "fox", timeout=PATIENCE).ok().err == f"{lost}: two: more\n"
+
+
 def test_a_conversation_that_never_began_begins_with_its_prompt_at_the_next_start(
     claude: Stage, tmp_path: Path
 ) -> None:

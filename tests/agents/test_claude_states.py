@@ -198,6 +198,30 @@ def test_what_came_while_it_was_busy_is_work(tail: bytes, later: float, reason: 
     assert told(found.replace(now=LATER - 60 + later)) == reason
 
 
+TASK = entry("queue-operation", LATER - 78, operation="enqueue", content="<task-notification>x")
+MORE = entry("queue-operation", LATER - 77, operation="enqueue", content=f"stop\n{'x' * 90}")
+ABSORBED = entry("queue-operation", LATER - 74, operation="remove", content="go on")
+REST = f"stop {'x' * 74}…"
+
+
+@pytest.mark.parametrize(
+    ("tail", "messages"),
+    [
+        (PUT_OFF, ("go on",)),
+        (PUT_OFF + FETCHED, ()),
+        (PUT_OFF + DROPPED, ()),
+        (PUT_OFF + TASK + MORE, ("go on", REST)),
+        (PUT_OFF + TASK + MORE + ABSORBED, (REST,)),
+        (PUT_OFF + TASK + MORE + FETCHED, (REST,)),
+        (FETCHED + MORE + ABSORBED, ()),
+        (PUT_OFF.replace(b"2026", b"2025"), ()),
+        (recorded("talk") + recorded("interrupted"), ()),
+    ],
+)
+def test_queued_messages_are_known(tail: bytes, messages: tuple[str, ...]) -> None:
+    assert CLAUDE.unread(evidence("busy", tail=tail)) == messages
+
+
 ANSWERED = entry("assistant", LATER - 62, message={"content": [{"type": "text"}]})
 
 

@@ -9,9 +9,8 @@ import pytest
 from tests.support.cli import Cli
 
 
-@pytest.mark.parametrize(
-    ("bare", "mode"), [(False, "worktree"), (False, "mirror"), (True, "worktree")]
-)
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("mode", ["worktree", "mirror"])
 def test_the_work_of_an_agent_outlives_the_worktree_it_came_from(
     local: Cli, bare: bool, mode: str
 ) -> None:

@@ -80,6 +80,7 @@ def test_wrong_targets_are_refused(local: Cli) -> None:
         assert local(command, "-", input="\n").ok().err == ""
     local("stop", "not a name").fails(2, "not a name")
     local("stop", "foo:src").fails(2, "path")
+    local("stop", "").fails(2, "the name of the agent is empty; see `mngr list`")
     local("stop", "@localhost").fails(2, "is not an agent")
     local("stop", "--all", "foo").fails(2, "--all")
     local("stop", "--session", "work").fails(4, "work")
@@ -98,9 +99,18 @@ def test_a_host_that_cannot_be_stopped_is_refused_before_its_agents_are_stopped(
         for key, script in (("START", "true"), ("STOP", "echo jammed >&2; exit 1")):
             jammed.env[f"MNGR__PROVIDERS__FOLDERS__{key}"] = script
         jammed.create("foo@.folders")
-        some = jammed("stop", "foo", "--stop-host").fails(3, "foo:", "jammed")
+        some = jammed("stop", "foo", "--stop-host").fails(3, "host foo was not stopped: ", "jammed")
         assert some.out == "Stopped foo.\n"
         assert jammed.state("foo") == "STOPPED"
+        told = jammed("stop", "foo", "--stop-host", "--format", "json").fails(3, "jammed")
+        assert [each["name"] for each in told.json()["agents"]] == ["foo"]
+        [error] = told.json()["errors"]
+        assert (told.json()["hosts"], f"mngr: {error['message']}\n") == ([], told.err)
+        jammed.env["MNGR__PROVIDERS__FOLDERS__STOP"] = "true;"
+        told = jammed("stop", "foo", "--stop-host", "--format", "json").ok()
+        assert (told.json()["hosts"], told.json()["errors"]) == (["foo"], [])
+        quiet = jammed("stop", "foo", "--stop-host", "-q").ok()
+        assert quiet.out == f"{jammed.agent('foo')['id']}\n"
 
 
 def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
@@ -110,6 +120,16 @@ def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
     assert mngr("stop", "foo").ok().out == "foo is already FAILED (exit code 3).\n"
     assert (records(mngr, "foo"), mngr("event", "foo").ok().out) == before
     assert mngr.state("foo") == "FAILED"
+
+
+def test_a_program_that_outlives_the_terminal_server_is_stopped(mngr: Cli) -> None:
+    mngr.create("foo", "--", "sh", "-c", "trap '' HUP; touch ready; exec sleep 1000")
+    until((mngr.work_dir("foo") / "ready").exists)
+    mngr.tmux("kill-server")
+    until(lambda: mngr.state("foo") == "LOST")
+    assert mngr.processes()
+    assert mngr("stop", "foo").ok().out.startswith("foo is already LOST")
+    assert not mngr.processes()
 
 
 def test_a_program_that_ignores_signals_and_hides_still_ends(mngr: Cli, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -253,7 +254,7 @@ def test_listing_needs_one_program_and_nothing_slow(local: Cli, tmp_path: Path) 
         (stub / program).write_text(f'#!/bin/sh\necho {program} >> {log}\nexec {real} "$@"\n')
         (stub / program).chmod(0o755)
     done = subprocess.run(
-        [*local.argv()[:1], "-X", "importtime", *local.argv("list", "--format", "json")[1:]],
+        [sys.executable, "-X", "importtime", *local.argv("list", "--format", "json")],
         env=_plain(local) | {"PATH": f"{stub}:{local.env['PATH']}"},
         cwd=local.repo,
         capture_output=True,
@@ -279,7 +280,7 @@ def _plain(local: Cli) -> dict[str, str]:
 
 def _at_any_start(local: Cli) -> set[str]:
     done = subprocess.run(
-        [local.argv()[0], "-X", "importtime", "-m", "mngr", "--version"],
+        [sys.executable, "-X", "importtime", *local.argv("--version")],
         env=_plain(local), cwd=local.repo, capture_output=True, text=True,
     )  # fmt: skip
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

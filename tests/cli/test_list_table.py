@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli.app import tables
 from mngr.model.durations import written
 from tests.support.cli import Cli
+from tests.support.places import ended
 from tests.support.screen import Screen
 
 LONG = "a-name-as-long-as-names-get-" + "x" * 35
@@ -43,6 +46,60 @@ def test_it_counts_commits_and_their_lines(local: Cli) -> None:
     assert listed["agents"] == [{"name": "busy", "changes": changes}]
     assert table(local, "--no-changes")["busy"][2:] == ["sleep", "1000"]
     assert "CHANGES" not in local("list", "--no-changes").ok().out
+
+
+def test_it_counts_commits_that_only_clones_have(mngr: Cli) -> None:
+    names = ("one", "two", "three")
+    for lines, name in enumerate(names):
+        mngr.create(name, "--transfer", "git-mirror")
+        for line in range(lines):
+            (mngr.work_dir(name) / f"{line}").write_text("line\n")
+            mngr.commit("more", cwd=mngr.work_dir(name))
+    for _ in range(2):  # the second time from the cache
+        found = [table(mngr)[name][4:] for name in names]
+        assert found == [["0"], ["1", "+1", "-0"], ["2", "+2", "-0"]]
+    work = mngr.work_dir("two")
+    mngr.git("gc", "-q", cwd=work)
+    mngr.git("checkout", "-q", "--detach", cwd=work)
+    assert table(mngr)["two"][4:] == ["1", "+1", "-0"]
+
+
+def test_it_counts_commits_of_a_clone_whose_path_git_would_split(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / 'a:"b"\\c')
+    cli.create("foo", "--transfer", "git-mirror")
+    (cli.work_dir("foo") / "file").write_text("line\n")
+    cli.commit("more", cwd=cli.work_dir("foo"))
+    assert table(cli)["foo"][4:] == ["1", "+1", "-0"]
+    ended(cli)
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_an_agent_at_no_commit_hides_no_numbers_of_others(local: Cli, transfer: str) -> None:
+    for name in ("good", "evil"):
+        local.create(name, "--transfer", transfer)
+        (local.work_dir(name) / name).write_text("line\n")
+        local.commit("more", cwd=local.work_dir(name))
+    git = local.git("rev-parse", "--absolute-git-dir", cwd=local.work_dir("evil"))
+    Path(git, "HEAD").write_text("f" * 40)
+    for _ in range(2):
+        found = table(local)
+        assert [found[name][4:] for name in ("good", "evil")] == [["1", "+1", "-0"], []]
+
+
+def test_a_pipe_among_the_objects_of_an_agent_holds_up_no_list(local: Cli) -> None:
+    names = ("evil", "good")
+    for name in names:
+        local.create(name)
+        (local.work_dir(name) / "file").write_text(f"{name}\n")
+        local.commit("more", cwd=local.work_dir(name))
+    tip = local.git("rev-parse", "mngr/evil")
+    pipe = local.repo / ".git" / "objects" / tip[:2] / tip[2:]
+    pipe.unlink()
+    os.mkfifo(pipe)
+    found = table(local)
+    assert [found[name][4:] for name in names] == [[], ["1", "+1", "-0"]]
+    rows = json.loads((local.home / "cache" / "changes.json").read_text())
+    assert sorted(len(row) for row in rows) == [2, 5], "the next list does not ask again"
 
 
 def test_an_agent_cannot_mislead_or_hold_up_the_count(local: Cli, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -192,6 +193,17 @@ def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:
         b"bar STOPPED\n",
         True,
     )
+
+
+def test_a_copy_on_the_host_of_another_agent_is_not_waited_for(local: Cli) -> None:
+    with fleet(local, "one", "two"):
+        local.create("foo@one", *NONE, "--", "true")
+        local.create("bar@two", *NONE, "--", "true")
+        copy = local.base / "fleet/two/agents" / local.agent("foo")["id"]
+        shutil.copytree(local.base / "fleet/one/agents" / copy.name, copy)
+        (copy / "exit").unlink()
+        done = local("wait", "foo@one", "bar@two", "DONE", "--timeout", "20s").ok()
+        assert done.out == "foo DONE exit code 0\nbar DONE exit code 0\n"
 
 
 def test_waiting_notices_the_end_at_once(local: Cli) -> None:

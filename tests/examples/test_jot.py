@@ -15,6 +15,7 @@ import pytest
 from mngr_e2e import blocks
 from mngr_tmr.cli import demo
 from mngr_tmr.cli.demo_project import CannotPlant, plant
+from tests.support import plugins
 from tests.support.defects import BLOCKED, BUGS, DEFECTS, FAILING, WEAK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +30,7 @@ def results(project: Path, run: str, **env: str) -> dict[str, dict[str, Any]]:
         for name, value in os.environ.items()
         if not name.startswith(("PYTEST_", "MNGR_E2E_", "COV_", "COVERAGE_"))
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-p", "no:hypothesispytest"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugins.OPTIONS]
     path = os.pathsep.join([str(project / "src"), str(ROOT / "src")])
     done = subprocess.run(
         command,

@@ -297,6 +297,25 @@ def test_a_pipe_in_a_work_directory_hangs_nothing(local: Cli, name: str) -> None
     local("destroy", "foo", "--force", timeout=20).ok()
 
 
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_among_the_objects_hangs_nothing(local: Cli, transfer: str, linked: bool) -> None:
+    local.create("foo", "--transfer", transfer)
+    work = local.work_dir("foo")
+    tip = local.commit("more", cwd=work)
+    loose = local.git("rev-parse", "--path-format=absolute", "--git-path", "objects", cwd=work)
+    path = Path(loose) / tip[:2] / tip[2:]
+    path.unlink()
+    pipe = local.base / "pipe" if linked else path
+    os.mkfifo(pipe)
+    if linked:
+        path.symlink_to(pipe)
+    for words in (["diff", "foo"], ["snapshot", "create", "foo"], ["merge", "foo", "--dry-run"]):
+        local(*words, timeout=20).fails(1, f"{path} is not a regular file")
+    local("list", "--fields", "dirty", timeout=20).ok()
+    local("destroy", "foo", "--headless", timeout=20).fails(1, "cannot be checked")
+
+
 @pytest.mark.parametrize("name", ["refs/heads/x", "objects/12/" + "3" * 38])
 def test_a_pipe_in_a_repository_does_not_hold_up_a_pull(mngr: Cli, name: str) -> None:
     mngr.create("foo", "--transfer", "git-mirror")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mngr.hosts.base import CommandFailed, HostRef
+from mngr.hosts.remote import END
 from mngr.hosts.shell import ShellHost
 from tests.support.cli import until
 
@@ -66,3 +68,23 @@ def test_ended_while_agents_are_read(tmp_path: Path) -> None:
         with pytest.raises(CommandFailed):
             done.result(60)
     until(lambda: not host.left(), 10, "the removal of temporary files")
+
+
+@pytest.mark.parametrize("nonce", ["", "\n"])
+def test_a_command_is_not_ended_for_want_of_a_nonce(nonce: str) -> None:
+    assert ended_by(nonce) == []
+
+
+def test_a_late_command_is_ended_by_its_nonce() -> None:
+    nonce = os.urandom(8).hex()
+    words = ["sh", "-c", "read -r line", nonce]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True) as late:
+        assert ended_by(nonce) == [late.pid]
+        late.communicate(b"\n")
+
+
+def ended_by(nonce: str) -> list[int]:
+    """Return the process groups that END would end; `kill` only prints them."""
+    script = f'kill() {{ echo "${{4#-}}"; }}\n{END}'
+    done = subprocess.run(["sh", "-c", script], input=nonce, capture_output=True, text=True)
+    return [int(line) for line in done.stdout.split()]

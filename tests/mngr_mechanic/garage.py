@@ -11,6 +11,7 @@ from pathlib import Path
 from mngr_mechanic import archive
 from mngr_outcome.outcome import Published, parse_outcome
 from mngr_outcome.publish import scripts
+from tests.support import plugins
 
 BUDGET = "300"
 """Seconds. On an idle machine a tenth is enough; what is tested is not the machine."""
@@ -42,7 +43,7 @@ class Garage:
         return kept | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
-            "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # it triples the start of every pytest
+            "PYTEST_ADDOPTS": " ".join(plugins.OPTIONS),
             "MNGR_AGENT_STATE_DIR": str(self.state),
             "MNGR_AGENT_WORK_DIR": str(self.root),
             "MNGR_TMR_TASK": "the task",

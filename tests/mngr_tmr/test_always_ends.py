@@ -24,17 +24,17 @@ from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, V
 from mngr_tmr.run import rounds, selecting
 from mngr_tmr.run.options import Options
 from tests.mngr_tmr.test_conductor import Killed, Stage, dying_after
-from tests.support.simulated import ACCEPTED, DONE, Life, Order, SimulatedTrials
+from tests.support.simulated import ACCEPTED, DONE, Life, Order, SimulatedTrials, waiting
 
 LIVES = (
     *[DONE] * 8,
-    Life(3.0, Sighting("WAITING", "permission: may I?")),
+    Life(3.0, waiting("permission: may I?")),
     Life(2.0, Sighting("FAILED", "killed before it could report")),
     Life(4.0, Sighting("FAILED", "late", ending=EndKind.TIMED_OUT)),
     Life(2.0, Sighting("DONE", "exit code 0")),
     Life(2.0, Sighting("FAILED", "too many", ending=EndKind.OVER_LIMIT)),
-    Life(1.0, Sighting("WAITING", "end_of_turn")),
-    Life(1.0, Sighting("WAITING", "error: 529 overloaded")),
+    Life(1.0, waiting("end_of_turn")),
+    Life(1.0, waiting("error: 529 overloaded")),
     Life(0.0, Sighting("LAUNCH_FAILED", "no room")),
 )
 VERDICTS = (
@@ -86,7 +86,7 @@ class Fate:
     def life(self, order: Order, now: float) -> Life:
         dice = self.one("life", order.task, order.number)
         if order.number == 1 and dice.random() < 0.1:
-            return Life(1.0, Sighting("WAITING", f"quota: resets {now + 20:.0f}"))
+            return Life(1.0, waiting(f"quota: resets {now + 20:.0f}"))
         return dice.choice(LIVES)
 
     def verdict(self, task: Task, each: Try) -> Verdict:

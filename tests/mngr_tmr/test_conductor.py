@@ -37,6 +37,7 @@ from tests.support.simulated import (
     SimulatedInspector,
     SimulatedTrials,
     T,
+    waiting,
 )
 
 
@@ -167,7 +168,7 @@ def test_a_slot_is_kept_until_it_is_known_what_its_agent_spent(tmp_path: Path) -
 
 def test_an_idle_agent_is_reminded_once_and_then_given_up(stage: Stage) -> None:
     stage.tasks("a")
-    stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "end_of_turn"))
+    stage.fleet.life = lambda order: Life(1.0, waiting("end_of_turn"))
     stage.conduct()
     assert [name for name, _ in stage.fleet.reminded] == ["tmr-r-a-1"]
     assert stage.outcome("a") == Outcome.NO_RESULT
@@ -182,9 +183,11 @@ def test_an_idle_agent_is_reminded_once_and_then_given_up(stage: Stage) -> None:
         (Sighting("FAILED", "too many", ending=EndKind.OVER_LIMIT), Outcome.OVER_BUDGET, 1),
         (Sighting("LOST", "it timed out, over its limit"), Outcome.DIED, 2),
         (Sighting("DONE", "exit code 0"), Outcome.NO_RESULT, 1),
-        (Sighting("WAITING", "permission: may I?"), Outcome.BLOCKED, 1),
-        (Sighting("WAITING", "dialog: Log in"), Outcome.BLOCKED, 1),
-        (Sighting("WAITING", "unreachable: no server"), Outcome.TIMED_OUT, 1),
+        (waiting("permission: may I?"), Outcome.BLOCKED, 1),
+        (waiting("dialog: Log in"), Outcome.BLOCKED, 1),
+        (waiting("unreachable: no server"), Outcome.TIMED_OUT, 1),
+        (Sighting("WAITING", "unreachable words", waiting="permission"), Outcome.BLOCKED, 1),
+        (Sighting("WAITING", "permission words", waiting="unreachable"), Outcome.TIMED_OUT, 1),
         (Sighting("RUNNING", outcome=b"{"), Outcome.NO_RESULT, 1),
         (Sighting("LAUNCH_FAILED", "no room"), Outcome.LAUNCH_FAILED, 2),
     ],
@@ -206,7 +209,7 @@ def test_a_quota_pauses_the_run_until_its_reset_and_costs_no_try(stage: Stage) -
 
     def life(order: Order) -> Life:
         if stage.clock.now() < reset:
-            return Life(1.0, Sighting("WAITING", f"quota: resets {reset:.0f}"))
+            return Life(1.0, waiting(f"quota: resets {reset:.0f}"))
         return DONE
 
     stage.fleet.life = life
@@ -227,7 +230,7 @@ def test_a_quota_that_is_never_back_when_it_says_is_asked_ever_less_often(
 
     def life(order: Order) -> Life:
         if stage.clock.now() < back:
-            return Life(1.0, Sighting("WAITING", f"quota: resets {stage.clock.now() + lag:.0f}"))
+            return Life(1.0, waiting(f"quota: resets {stage.clock.now() + lag:.0f}"))
         return DONE
 
     stage.fleet.life = life
@@ -253,7 +256,7 @@ def test_a_quota_that_is_never_back_when_it_says_is_asked_ever_less_often(
 def test_a_quota_does_not_end_a_pause_by_hand(stage: Stage) -> None:
     stage.tasks("a", "b", "c", "d", "e")
     stage.fleet.life = lambda order: Life(
-        3.0, Sighting("WAITING", f"quota: resets {stage.clock.now() + 9:.0f}")
+        3.0, waiting(f"quota: resets {stage.clock.now() + 9:.0f}")
     )
     conductor = stage.conductor()
     conductor.step()
@@ -268,7 +271,7 @@ def test_a_quota_does_not_end_a_pause_by_hand(stage: Stage) -> None:
 def test_an_overload_halves_the_slots_which_come_back_one_by_one(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "run", Options(max_agents=8, idle=2.0))
     stage.tasks(*(f"t{n}" for n in range(40)))
-    busy = Sighting("WAITING", "error: 529 overloaded")
+    busy = waiting("error: 529 overloaded")
     stage.fleet.life = lambda order: Life(1.0, busy) if order.task == "t0" else DONE
     seen: list[int] = []
     conductor = stage.conductor()
@@ -306,7 +309,7 @@ def test_what_is_missing_counts_for_a_whole_cluster_once_two_canaries_say_so(
 ) -> None:
     stage.tasks("first")
     stage.tasks("second", "third", "fourth", canary="first")
-    stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "permission: install it?"))
+    stage.fleet.life = lambda order: Life(1.0, waiting("permission: install it?"))
     run = stage.conduct()
     assert stage.fleet.launched == ["tmr-r-first-1", "tmr-r-fourth-1"]
     told = "blocked like first, fourth: asked for permission: install it?"

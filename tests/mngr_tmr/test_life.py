@@ -33,11 +33,11 @@ from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Ended, Outcome, Ruling, Run, Verdict
 from mngr_tmr.run.options import Options
 from tests.support.properties import examples
-from tests.support.simulated import ACCEPTED, UNCHANGED
+from tests.support.simulated import ACCEPTED, UNCHANGED, waiting
 
 PUBLISHED = Sighting("RUNNING", outcome=UNCHANGED)
-OVERLOADED = Sighting("WAITING", "error: 529 overloaded")
-QUOTA = Sighting("WAITING", "quota: resets 2000000000")
+OVERLOADED = waiting("error: 529 overloaded")
+QUOTA = waiting("quota: resets 2000000000")
 DIED = Sighting("FAILED", "killed before it could report")
 FIXED = Ended(Outcome.FIXED, ref="refs/mngr/tmr/r/a/1")
 

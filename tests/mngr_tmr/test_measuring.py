@@ -167,6 +167,32 @@ def test_what_only_tests_use_is_a_test_whatever_a_project_says(
     }
 
 
+FLAT = {
+    "shop.py": "",
+    "test_shop.py": "import shop, helpers\n",
+    "helpers.py": "",
+    "lib/core.py": "",
+    "lib/checks.py": "",
+    "lib/test_core.py": "import lib.core, lib.checks\n",
+}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_module_beside_its_tests_is_implementation(local: Cli, *, apart: bool) -> None:
+    files = FLAT | ({"app/real.py": ""} if apart else {})
+    for path, text in files.items():
+        local.write(path, text)
+    head = local.commit("flat")
+    collected = [path for path in files if "test_" in path]
+    made = Parts(local_repository(str(local.repo)), head, ProjectSettings(), collected)
+    assert {made.kind(path) for path in ("shop.py", "lib/core.py")} == {Kind.IMPLEMENTATION}
+    others = Kind.TEST if apart else Kind.IMPLEMENTATION
+    assert {made.kind(path) for path in ("helpers.py", "lib/checks.py", "new.py")} == {others}
+    assert made.kind("test_shop.py") is Kind.TEST
+    doubtful = [path for path in files if made.may_be_a_helper(path)]
+    assert doubtful == ([] if apart else ["helpers.py", "lib/checks.py"])
+
+
 def test_a_change_concerns_the_tests_that_use_the_file(tool: Cli) -> None:
     made = parts(tool)
     assert made.test_files("support/checks.py") == {"bigtool/test_core.py"}
@@ -180,6 +206,7 @@ def test_a_change_concerns_the_tests_that_use_the_file(tool: Cli) -> None:
 # flags
 
 TEST = "tests/test_sum.py::test_sum[1]"
+QUOTED = "has a literal that the test expects: 'say: \"five\"'"
 
 
 @pytest.mark.parametrize(
@@ -191,6 +218,8 @@ TEST = "tests/test_sum.py::test_sum[1]"
         ("if name == 'test_sum':", "names the test: test_sum"),
         ("open('tests/test_sum.py')", "names the test: test_sum.py"),
         ("return 'sum: 5 apples'", "has a literal that the test expects: 'sum: 5'"),
+        (r'return "say: \"five\""', QUOTED),
+        (r"return 'say: ' '\"five\"'", QUOTED),
         ("return 12345", "has a literal that the test expects: '12345'"),
         ("def __eq__(self, other):", "affects what tests compare: __eq__"),
         ("builtins.isinstance = all", "affects what tests compare: builtins"),
@@ -200,7 +229,7 @@ TEST = "tests/test_sum.py::test_sum[1]"
     ],
 )
 def test_special_cases_are_flagged_with_their_line(line: str, why: str) -> None:
-    literals = ["sum: 5\n", "12345", "known_before", "five"[:3]]
+    literals = ["sum: 5\n", 'say: "five"', "12345", "known_before", "five"[:3]]
     found = flags([Added("src/a.py", 7, f"    {line}")], [TEST], literals, "known_before = 1")
     assert found == ([f"src/a.py:7: {line} ({why})"] if why else [])
 
@@ -229,7 +258,11 @@ def test_a_line_that_is_corrected_is_no_special_case(old: str, new: str, *, hone
 
 def test_only_what_is_asserted_is_expected() -> None:
     source = (
+        'FAR = ["named"]\nOTHER = "unused"\n'
         '@pytest.mark.parametrize("x", ["case"])\ndef test_a(e2e):\n    r = run("command")\n'
-        '    assert r == "plain"\n    expect(r.stdout).to_contain("seen")\n'
+        '    near = "local"\n    assert r == "plain" + near + FAR[0]\n'
+        '    expect(r.stdout).to_contain("seen")\n'
     )
-    assert expected(ast.parse(source).body[0]) == {"x", "case", "plain", "seen"}
+    module = ast.parse(source)
+    named = {"local", "named", "0"}
+    assert expected(module.body[2], module) == {"x", "case", "plain", "seen", *named}

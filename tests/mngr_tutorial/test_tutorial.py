@@ -267,7 +267,7 @@ def test_without_a_tutorial_the_error_says_where_it_was_looked_for(project: Proj
     nowhere = project("check", "--tests", "elsewhere")
     assert nowhere.code == 4 and "no tests at" in nowhere.err
     project.cli.write("tests/test_broken.py", "def (")
-    assert project("check").code == 2
+    project("check").fails(2, "cannot be read as Python", "(test_broken.py, line 1)")
 
 
 def test_what_cannot_be_read_is_named_in_one_line(project: Project) -> None:

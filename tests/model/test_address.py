@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.errors import UsageError
-from mngr.model.address import NAME, parse_address
+from mngr.model.address import is_agent_id, is_name, parse_address
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+AGENT_ID = re.compile(r"agent-[0-9a-f]{32}")
 names = st.from_regex(NAME, fullmatch=True)
 hosts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)
 
@@ -38,6 +42,16 @@ def test_an_address_survives_the_round_trip(
     where = f"@{host}" + (f".{provider}" if provider else "") if host or provider else ""
     text = name + where + ("" if path is None else f":{path}")
     assert str(parse_address(text)) == text
+
+
+@given(st.text("aZ9_-. é\n", max_size=4) | st.text() | st.integers(61, 65).map("a".__mul__))
+def test_a_name_is_what_its_pattern_says(text: str) -> None:
+    assert is_name(text) == bool(NAME.fullmatch(text))
+
+
+@given(st.from_regex(AGENT_ID) | st.text("agent-0f", max_size=40))
+def test_an_agent_id_is_what_its_pattern_says(text: str) -> None:
+    assert is_agent_id(text) == bool(AGENT_ID.fullmatch(text))
 
 
 def test_an_address_that_ends_before_its_host_is_refused_with_its_form() -> None:

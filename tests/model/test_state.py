@@ -150,6 +150,7 @@ def test_a_live_pane_is_running_or_waiting_by_the_types_signals() -> None:
     assert verdict(record(), started=started(), panes=(pane(),)).state is State.RUNNING
     seen = verdict(record(), started=started(), panes=(pane(),), waiting="end_of_turn")
     assert (seen.state, seen.reason, seen.since) == (State.WAITING, "end_of_turn", 955.0)
+    assert seen.waiting == "end_of_turn"
 
 
 def test_the_agents_pane_is_known_by_its_process_even_when_the_window_was_renamed() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
 from mngr.hosts.ledger import HostNote
-from mngr.model.address import NAME
 from mngr.model.records import AgentRecord, Exit, Window, Worker, decode, encode
 from mngr.model.state import Judgement
 from mngr.model.struct import Json, Struct
@@ -35,7 +34,7 @@ json_values = st.recursive(
 def records(draw: st.DrawFn) -> AgentRecord:
     return AgentRecord(
         id=draw(text),
-        name=draw(st.from_regex(NAME, fullmatch=True)),
+        name=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", fullmatch=True)),
         type="command",
         argv=tuple(draw(st.lists(text, max_size=3))),
         work_dir=draw(text),

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from mngr.plugins.registry import load_registry
 from mngr.settings.edit import change, edited
 from mngr.settings.file import _toml_value, parse_settings, parse_value, read_settings
 from mngr.settings.layers import Config, find_project, new_project
+from mngr.settings.parsed import parsed
 from mngr.settings.schema import (
     SETTINGS,
     check,
@@ -35,6 +37,7 @@ from mngr.settings.schema import (
     sift,
     split_key,
 )
+from tests.support.properties import examples
 
 NAMES = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=6)
 SCALARS = (
@@ -245,12 +248,17 @@ def test_a_key_of_a_thousand_parts_is_refused(world: World) -> None:
     ],
 )
 def test_a_value_is_toml_if_it_is_toml_and_text_otherwise(text: str, value: Json) -> None:
-    parsed = parse_value(text)
-    assert (type(parsed), parsed) == (type(value), value)
+    found = parse_value(text)
+    assert (type(found), found) == (type(value), value)
 
 
 @settings(deadline=None)
-@given(st.text() | st.from_regex(r"[\"'\[{+\-0-9tfin_.,=} a]{0,8}", fullmatch=True))
+@given(
+    st.text()
+    | st.from_regex(r"[\"'\[{+\-0-9tfin_.,=} a]{0,8}", fullmatch=True)
+    | st.from_regex(r'\["[a",\]\[ \\x7f\t1]{0,8}', fullmatch=True)
+    | st.lists(st.text() | st.integers() | st.none()).map(json.dumps)
+)
 def test_the_short_cut_for_common_values_agrees_with_the_toml_parser(text: str) -> None:
     assert repr(parse_value(text)) == repr(_toml_value(text))
 
@@ -731,6 +739,40 @@ def test_no_settings_means_no_toml_parser(world: World) -> None:
         env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert done.stdout == "\n"
+
+
+HEAVY = """
+import sys; from mngr.settings.layers import Config
+print(Config.load(sys.argv[1], '/', {'HOME': '/'}).get('trash.keep'), 'tomllib' in sys.modules)
+"""
+
+
+def test_a_file_is_parsed_once_and_again_when_its_text_changes(world: World) -> None:
+    def kept() -> str:
+        argv = [sys.executable, "-S", "-c", HEAVY, str(world.home)]
+        env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        return subprocess.run(argv, capture_output=True, text=True, check=True, env=env).stdout
+
+    file = world.write("user", '[trash]\nkeep = "1d"')
+    assert [kept(), kept()] == ["1d True\n", "1d False\n"]
+    before = file.stat()
+    file.write_text('[trash]\nkeep = "2d"')
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # nothing but the text tells
+    assert [kept(), kept()] == ["2d True\n", "2d False\n"]
+    index = world.home / "cache" / "settings.json"
+    assert index.stat().st_mode & 0o777 == 0o600  # settings may contain secrets
+    index.write_text('{"[trash')
+    assert [kept(), kept()] == ["2d True\n", "2d False\n"]
+
+
+@examples(20)
+@given(TREES)
+def test_what_is_kept_of_a_file_is_what_was_parsed(tree: dict[str, Json]) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        path = os.path.join(home, "settings.toml")
+        Path(path).write_text(tomlkit.dumps(tree), encoding="utf-8", newline="")
+        expected = repr(read_settings(path))
+        assert [repr(parsed(path, home)), repr(parsed(path, home))] == [expected, expected]
 
 
 # defaults of options

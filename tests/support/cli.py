@@ -121,7 +121,8 @@ class Cli:
     # the command
 
     def argv(self, *args: str) -> list[str]:
-        return [*self.within, sys.executable, "-m", "mngr", *args]
+        # The installed program: `python -m` imports runpy first.
+        return [*self.within, str(Path(sys.executable).with_name("mngr")), *args]
 
     def __call__(
         self,

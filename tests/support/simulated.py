@@ -72,6 +72,11 @@ class Life:
     last: Sighting
 
 
+def waiting(reason: str) -> Sighting:
+    """Return a look at an agent that waits, as `error: 529 overloaded` says."""
+    return Sighting("WAITING", reason, waiting=reason.partition(":")[0])
+
+
 DONE = Life(5.0, Sighting("RUNNING", outcome=UNCHANGED))
 ACCEPTED = Verdict(Ruling.ACCEPTED, "fine", implementation="f" * 40)
 

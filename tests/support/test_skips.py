@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import plugins
+
 SUITE = {
     "test_one.py": """
 import pytest
@@ -29,10 +31,10 @@ def run_suite(folder: Path, ci: str, workers: int) -> subprocess.CompletedProces
     (folder / "conftest.py").write_bytes(rule.read_bytes())
     for name, text in SUITE.items():
         (folder / name).write_text(text)
-    plugins = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-n", str(workers)]
+    options = ["-p", "no:cacheprovider", *plugins.OPTIONS, "-n", str(workers)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins],
+        [sys.executable, "-m", "pytest", *options],
         cwd=folder,
         env={**kept, "CI": ci},
         capture_output=True,

@@ -5,10 +5,12 @@ Each command is a separate file and prints that it is broken; a fix changes one 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tests.support import plugins
 from tests.support.cli import Cli
 
 FILE = "tests/test_kit.py"
@@ -97,7 +99,7 @@ def write(cli: Cli, commands: Mapping[str, str], files: Mapping[str, str]) -> st
     cli.write(
         "pyproject.toml",
         "[tool.pytest.ini_options]\n"
-        'addopts = ["--import-mode=importlib", "-p", "no:hypothesispytest"]\n',
+        f"addopts = {json.dumps(['--import-mode=importlib', *plugins.OPTIONS])}\n",
     )
     for name, body in commands.items():
         cli.write(f"kit/{name}.sh", body)

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from mngr_tmr.journal.model import Verdict
 from mngr_tmr.run.settings import ProjectSettings
+from tests.support import plugins
 from tests.support.cli import Cli
 from tests.support.tmr_lab import Files, Lab
 
@@ -170,13 +172,13 @@ COMMAND = f"""\
 PYTHONPATH="${{0%/*}}/../src${{PYTHONPATH:+:$PYTHONPATH}}" exec {sys.executable} -m shop.cli "$@"
 """
 
-SETTINGS = """\
+SETTINGS = f"""\
 [project]
 name = "shop"
 
 [tool.pytest.ini_options]
 pythonpath = ["tests"]
-addopts = ["-p", "no:hypothesispytest"] # a third of what a check costs
+addopts = {json.dumps(plugins.OPTIONS)}
 """
 
 FILES = {

@@ -237,6 +237,10 @@ class AgentType:
         """Return the state of the program as hooks, files and the terminal report it."""
         return Signals()
 
+    def unread(self, evidence: Evidence) -> tuple[str, ...]:
+        """Return the messages that the program has queued and does not keep when it ends."""
+        return ()
+
     def typed(self, text: str) -> str:
         """Return the keystrokes that make the program read this text."""
         return text

@@ -5,12 +5,11 @@ Agents can write to these files, so nothing here raises on torn, huge or malicio
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
 from collections.abc import Iterator
 
+from mngr.model import jsontext
 from mngr.model.quoting import quote
 from mngr.model.struct import Json
 
@@ -63,6 +62,8 @@ def meter(places: str, name: str, lines: str, program: str) -> str:
         "LINES": quote(lines),
         "AWK": quote(AWK.replace("PROGRAM", program)),
     }
+    import re
+
     return re.sub("|".join(parts), lambda found: parts[found[0]], METER)
 
 
@@ -80,7 +81,7 @@ def read(path: str) -> bytes:
 def load(path: str) -> dict[str, Json]:
     """Return the JSON object in a file; {} if there is none."""
     try:
-        return table(json.loads(read(path) or b"{}"))
+        return table(jsontext.loads(read(path) or b"{}"))
     except (ValueError, RecursionError):
         return {}
 
@@ -91,7 +92,7 @@ def objects(data: bytes, *marks: bytes) -> Iterator[dict[str, Json]]:
         if not line.startswith(b"{") or (marks and not any(mark in line for mark in marks)):
             continue
         try:
-            entry = json.loads(line)
+            entry = jsontext.loads(line)
         except (ValueError, RecursionError):
             continue  # torn: its beginning is not in the tail, or its end not yet written
         if isinstance(entry, dict):

@@ -127,11 +127,10 @@ __all__ = ["Agent", "Config", "Mngr", "Registry", "State", *HOLDERS]  # noqa: PL
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name not in HOLDERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(HOLDERS[name]), name)
+    # importlib.import_module does the same, but its package imports warnings.
+    return getattr(__import__(HOLDERS[name], fromlist=[name]), name)
 
 
 class Mngr(Look, Act, Work):

@@ -63,6 +63,11 @@ class Look(Targets):
         """Return the number of commits and lines that each agent has changed."""
         return changes.changes(self.home, agents)
 
+    def unread(self, agent: Agent) -> Sequence[str]:
+        """Return the messages that its program has queued, and loses if it is stopped."""
+        record = agent.evidence.record
+        return self._world.known_type(record.type).unread(agent.evidence) if record else ()
+
     def login_remarks(self, agent: Agent) -> Iterator[str]:
         """Yield remarks about a login that the agent shares with others."""
         return logins.remarks(self._world, agent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from mngr.errors import Refused
 from mngr.git.repository import GitError, Repo
@@ -267,7 +266,11 @@ def is_ancestor(repo: Repo, old: str, new: str) -> bool:
 
 def anonymous(url: str) -> str:
     """Return the URL without its login, because the agent can read the record of its source."""
-    return re.sub(r"^(https?://)[^/]*@", r"\1", url)
+    scheme, mark, rest = url.partition("://")
+    server, slash, path = rest.partition("/")
+    if not mark or scheme not in ("http", "https"):
+        return url
+    return f"{scheme}://{server.rpartition('@')[2]}{slash}{path}"
 
 
 def remote_head(run: Runner, url: str) -> tuple[str, str]:

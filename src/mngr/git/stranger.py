@@ -7,14 +7,11 @@ a door: a directory created for the call, with links to refs and logs and with m
 from __future__ import annotations
 
 import os
-import re
 
 from mngr.errors import Refused
 from mngr.git.repository import Repo
 from mngr.git.stranger_scripts import DOOR, NESTED, REFUSED, VISIT
 from mngr.model.completed import Completed
-
-FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
 
 # Print what git.checkout expects, with the common directory spelled as git does.
 WHERE = r"""
@@ -66,9 +63,8 @@ class Stranger(Repo):
         done = self.run(self.argv(script, *words), input=input, timeout=self.timeout)
         if done.code == REFUSED:
             raise Refused(f"git was not run in {self.path}: {done.complaint}")
-        foreign = FILTER.search(done.stderr.decode("utf-8", "replace")) if done.code else None
-        if foreign and b"external filter 'false' failed" in done.stderr:
-            raise _foreign_filter(self.path, *foreign.groups())
+        if done.code and b"external filter 'false' failed" in done.stderr:
+            _refuse_filter(self.path, done.stderr.decode("utf-8", "replace"))
         return done
 
     def inside(self, path: str) -> Stranger:
@@ -76,9 +72,13 @@ class Stranger(Repo):
         return self.replace(path=os.path.join(self.path, path), kind="nested", source=self.path)
 
 
-def _foreign_filter(place: str, path: str, name: str) -> Refused:
-    return Refused(
-        f"git was not run in {place}: {path} requires the filter {name!r}, which only that "
-        "repository defines",
-        f"to trust it, define filter.{name} in your global git configuration",
-    )
+def _refuse_filter(place: str, told: str) -> None:
+    import re
+
+    if found := re.search(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed", told):
+        path, name = found.groups()
+        raise Refused(
+            f"git was not run in {place}: {path} requires the filter {name!r}, which only that "
+            "repository defines",
+            f"to trust it, define filter.{name} in your global git configuration",
+        )

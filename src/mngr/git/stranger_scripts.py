@@ -218,6 +218,9 @@ furnish() {
   furnished=$common foreign= private= version=0
   ordinary "$gitdir/config.worktree" "$common/config" "$common/packed-refs" "$common/shallow" \
     "$common/info/exclude" "$common/info/attributes" "$common/objects/info/alternates"
+  pipe=$(find -H "$common/objects" "$common/refs" "$common/logs" '(' -type p -o -type l ')' \
+    2>/dev/null | while IFS= read -r each; do [ ! -p "$each" ] || echo "$each"; done)
+  [ -z "$pipe" ] || refuse "$pipe is not a regular file"
   # HEAD and worktrees: git asks which branches are checked out elsewhere.
   ln -s "$common/refs" "$common/packed-refs" "$common/shallow" "$common/logs" "$common/info" \
     "$common/HEAD" "$common/worktrees" "$door/" || exit 1

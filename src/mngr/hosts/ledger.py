@@ -5,12 +5,12 @@ $MNGR_HOST_DIR/hosts/<provider>/<name>.json
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 
 from mngr import files
 from mngr.errors import BadRecord, Taken
+from mngr.model import jsontext
 from mngr.model.records import decode
 from mngr.model.struct import Struct
 
@@ -46,7 +46,7 @@ def _path(home: str, provider: str, name: str) -> str:
 def write(home: str, note: HostNote, *, new: bool = False) -> None:
     """Write a note; a `new` note never replaces another."""
     path = _path(home, note.provider, note.name)
-    text = json.dumps(note.to_json())
+    text = jsontext.dumps(note.to_json())
     if not _put(path, text, new):
         raise Taken(f"the host {note.name!r} already exists", "see `mngr host list`")
 

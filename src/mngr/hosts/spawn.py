@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import time
 from _thread import get_ident
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from mngr.model.completed import Completed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Protocol, TypeVar
 
     T = TypeVar("T")
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
         def leave(self, patience: float) -> int:
             """Wait this many seconds for it to end, then end it; return its exit code."""
+else:
+    import _signal as signal  # the module signal imports enum
 
 
 Sink = Callable[[int, bytes], None]

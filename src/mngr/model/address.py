@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from mngr.errors import UsageError, shorten
 from mngr.model.struct import Struct
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-AGENT_ID = re.compile(r"agent-[0-9a-f]{32}")
+LONGEST = 63
+
+
+def is_name(word: str, marks: str = "-_", longest: int = LONGEST) -> bool:
+    """Return whether a word consists of letters, digits and, after the first, these marks."""
+    letters = word.translate(str.maketrans(marks, "x" * len(marks)))
+    return len(word) <= longest and word.isascii() and word[:1].isalnum() and letters.isalnum()
+
+
+def is_agent_id(word: str) -> bool:
+    digits = word.removeprefix("agent-")
+    return len(digits) == 32 == len(word) - 6 and not digits.strip("0123456789abcdef")
 
 
 class Address(Struct):
@@ -37,7 +45,7 @@ def parse_address(text: str) -> Address:
     if at and not where:
         raise UsageError(f"address {text!r} has no host after '@'", "write NAME@HOST.PROVIDER")
     for part in filter(None, (host, provider)):
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", part):
+        if not is_name(part, "-_.", 128):
             hint = "name the user in ~/.ssh/config" if "@" in part else ""
             raise UsageError(f"address {text!r}: {part!r} is not a host or provider name", hint)
     return Address(
@@ -51,7 +59,7 @@ def parse_address(text: str) -> Address:
 
 def check_name(name: str, kind: str = "an agent") -> None:
     """Raise UsageError with the allowed form unless this is a valid name of an agent or host."""
-    if not NAME.fullmatch(name):
+    if not is_name(name):
         raise UsageError(
             f"{shorten(name, 80)!r} is not {kind} name",
             "use up to 63 letters, digits, '-' and '_', starting with a letter or digit",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from mngr.errors import UsageError
 
 _UNITS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -17,10 +15,14 @@ _LONGEST = 100 * 365 * 86_400.0
 def parse_duration(text: str) -> float:
     """Return seconds. A bare number is seconds; raise UsageError for any other form."""
     trimmed = text.strip()
-    # `stop` and `start` parse a plain `10s`, for which compiling the expression would take longer.
+    # `stop` and `start` parse a plain `10s`; importing re takes longer than all the rest.
     number, unit = trimmed[:-1], _UNITS.get(trimmed[-1:])
     if unit and number.isascii() and number.isdigit():
         return _bounded(float(number) * unit, text)
+    if trimmed.isascii() and trimmed.isdigit():
+        return _bounded(float(trimmed), text)
+    import re
+
     if re.fullmatch(_NUMBER, trimmed):
         return _bounded(float(trimmed), text)
     match = re.fullmatch(_WRITTEN, trimmed)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator
 
+from mngr.model import jsontext
 from mngr.model.struct import Json
 
 SOURCE = "mngr"
@@ -42,7 +42,7 @@ def event(type: str, source: str = SOURCE, **fields: Json) -> dict[str, Json]:
 
 
 def line(event: dict[str, Json]) -> str:
-    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+    return jsontext.dumps(event, ascii=False, compact=True)
 
 
 def of_agent(type: str, id: str, name: str, **fields: str) -> str:
@@ -54,7 +54,7 @@ def parse(lines: Iterable[bytes]) -> Iterator[dict[str, Json]]:
     """Yield every complete event; skip torn or foreign lines."""
     for raw in lines:
         try:
-            value = json.loads(raw)
+            value = jsontext.loads(raw)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict) and "event_id" in value and "type" in value:

@@ -15,16 +15,17 @@ $MNGR_HOST_DIR/
   trash/<id>/{agent,work,trash.json}
   branches/<id>.json             a branch created by mngr whose agent was removed
   cache/hosts/<id>.json          the last reading of another host
+  cache/settings.json            settings files that were parsed, by their text
   locks/  tmux.conf  tmux.json  settings.toml
 """
 
 from __future__ import annotations
 
-import json
 import os
 
 from mngr.errors import BadRecord
-from mngr.model.address import NAME
+from mngr.model import jsontext
+from mngr.model.address import is_name
 from mngr.model.struct import Json, Struct
 
 RECORD_LIMIT = 1 << 20
@@ -120,7 +121,7 @@ class AgentRecord(Struct):
     def from_json(cls, value: object) -> AgentRecord:
         """Return the record; an agent can write its own, and these fields are words of commands."""
         record = super().from_json(value)
-        if not NAME.fullmatch(record.name):
+        if not is_name(record.name):
             raise BadRecord("its name is not valid")
         if record.base_commit.strip("0123456789abcdef"):
             raise BadRecord("its base is not a commit")
@@ -230,8 +231,8 @@ def revision(filename: str, stem: str) -> int:
 
 
 def encode(record: Struct) -> bytes:
-    text = json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":"))
-    # Arguments and paths may not be UTF-8; json.loads reads such bytes back unchanged.
+    text = jsontext.dumps(record.to_json(), ascii=False, compact=True)
+    # Arguments and paths may not be UTF-8; loads reads such bytes back unchanged.
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -240,6 +241,6 @@ def decode(data: bytes) -> object:
     if len(data) > RECORD_LIMIT:
         raise BadRecord(f"larger than {RECORD_LIMIT} bytes")
     try:
-        return json.loads(data)
+        return jsontext.loads(data)
     except (ValueError, RecursionError):
         raise BadRecord("not valid JSON") from None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from mngr.model.records import AgentRecord, Exit, Started
 from mngr.model.struct import Json, Struct
+from mngr.model.words import StrEnum
 
 STARTING = "starting"
 """What a program is doing before its first report."""
@@ -191,6 +190,8 @@ class Judgement(Struct):
     since: float
     exit_code: int | None = None
     ending: EndKind = EndKind.PLAIN
+    waiting: str = ""
+    """What a WAITING agent waits for, as in `Signals`; the reason may be worded otherwise."""
 
     @property
     def detail(self) -> str:
@@ -277,7 +278,9 @@ def _judge_alive(
     if record.stop and record.stop.launch == record.launch:
         return Judgement(state=State.RUNNING, reason="stopping", since=since)
     if signals.waiting:
-        return Judgement(state=State.WAITING, reason=signals.reason, since=signals.since)
+        return Judgement(
+            state=State.WAITING, reason=signals.reason, since=signals.since, waiting=signals.waiting
+        )
     if evidence.this_started is None and worker_alive:
         return Judgement(state=State.CREATING, reason="starting", since=since)
     if evidence.this_started is None:  # a full disk, or its creator was killed a moment ago

@@ -6,6 +6,7 @@ import os
 import stat
 
 from mngr.errors import UsageError
+from mngr.model import jsontext
 from mngr.model.struct import Json
 from mngr.settings.schema import DEEPEST
 
@@ -91,7 +92,18 @@ def parse_value(text: str) -> Json:
         return text
     if text[:-1].isdecimal() and text[-1] in "smhd":  # a duration
         return text
+    if text.startswith('["') and "\\" not in text and text.isprintable():
+        return _texts(text) or _toml_value(text)
     return _toml_value(text)
+
+
+def _texts(text: str) -> Json:
+    """Return a list of texts if it is written alike in TOML and JSON, or None."""
+    try:
+        found = jsontext.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, list) and all(isinstance(x, str) for x in found) else None
 
 
 def _toml_value(text: str) -> Json:

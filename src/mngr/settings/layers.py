@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mngr.errors import UnknownSetting, UsageError
 from mngr.model.struct import Json, Struct
-from mngr.settings.file import parse_value, read_settings
+from mngr.settings.file import parse_value
+from mngr.settings.parsed import parsed
 from mngr.settings.schema import (
     check,
     check_one,
@@ -73,7 +74,7 @@ class Config:
         unknown: list[UsageError] = []
         for name, text in _sources(home, project, env):
             try:
-                layers += _file(name, unknown) if text is None else [_variable(name, text)]
+                layers += _file(name, home, unknown) if text is None else [_variable(name, text)]
             except UnknownSetting as problem:
                 unknown.append(problem)
             except UsageError as problem:
@@ -228,8 +229,8 @@ def _sources(home: str, project: str, env: Mapping[str, str]) -> Iterator[tuple[
             yield name, env[name]
 
 
-def _file(path: str, unknown: list[UsageError]) -> list[Layer]:
-    values = read_settings(path)
+def _file(path: str, home: str, unknown: list[UsageError]) -> list[Layer]:
+    values = parsed(path, home)
     if values is None:
         return []
     values, left_out = sift(values, path)

@@ -6,6 +6,7 @@ A `*` in a key stands for a name the user chooses.
 from __future__ import annotations
 
 from mngr.errors import UnknownSetting, UsageError, nearest, shorten
+from mngr.model import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,24 +113,22 @@ def split_key(key: str) -> tuple[str, ...]:
 
 
 def _quoted_parts(key: str) -> tuple[str, ...]:
-    import json
     import re
 
     part = r'"(?:[^"\\]|\\.)*"|[^."]+'
     if not re.fullmatch(rf"(?:{part})(?:\.(?:{part}))*", key, re.DOTALL):
         return ()
     try:
-        return tuple(json.loads(p) if p[0] == '"' else p for p in re.findall(part, key, re.DOTALL))
+        found = re.findall(part, key, re.DOTALL)
+        return tuple(str(jsontext.loads(p)) if p[0] == '"' else p for p in found)
     except ValueError:
         return ()
 
 
 def join_key(parts: tuple[str, ...]) -> str:
     """Return the key for these parts, the inverse of split_key."""
-    import json
-
     bare = [part and not set(part) & set('."') for part in parts]
-    return ".".join(p if b else json.dumps(p) for p, b in zip(parts, bare, strict=True))
+    return ".".join(p if b else jsontext.dumps(p) for p, b in zip(parts, bare, strict=True))
 
 
 def kind_of(parts: tuple[str, ...]) -> str | None:
@@ -218,9 +217,7 @@ def known_keys() -> list[str]:
 
 
 def _shown(value: Json) -> str:
-    import json
-
-    return shorten(json.dumps(value, ensure_ascii=False))
+    return shorten(jsontext.dumps(value, ascii=False))
 
 
 def _is_texts(value: Json) -> bool:

@@ -26,7 +26,7 @@ def unpause(args: Namespace) -> int:
 
 
 def cancel(args: Namespace) -> int:
-    return _send(args, {"action": "cancel"}, "cancel", "Cancelled", "its agents are being stopped")
+    return _send(args, {"action": "cancel"}, "cancel", "Cancelled", "its agents will be stopped")
 
 
 def retune(args: Namespace) -> int:

@@ -28,6 +28,8 @@ def chosen(args: Namespace) -> Path:
 
 
 def list_runs(args: Namespace) -> int:
+    if args.words:
+        raise UsageError("`mngr tmr list` lists all runs", f"see `mngr tmr show {args.words[0]}`")
     found = [runs.load(runs.root(args.config.home) / name) for name in runs.names(args.config.home)]
     table = [_row(args, run) for run in found]
     columns = ["run", "status", "tests", "tasks", "commits", "tokens", "begun"]

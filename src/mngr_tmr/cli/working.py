@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -15,17 +16,19 @@ from pathlib import Path
 from mngr.api import Mngr, Repo, checkout, local_repository, uncommitted
 from mngr.cli.app.output import confirm, one, say
 from mngr.cli.app.parser import Namespace
-from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.errors import MngrError, NotFound, Refused, Taken, UsageError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.cli import removing
 from mngr_tmr.cli.progress import Progress
 from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
+from mngr_tmr.integrate import branches
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal, is_at_work
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage, forecast, publishing, runs, selecting
+from mngr_tmr.run.disk import full
 from mngr_tmr.run.options import Options, retuned
 from mngr_tmr.run.pipeline import Pipeline
 from mngr_tmr.run.settings import parse
@@ -36,10 +39,16 @@ def run(args: Namespace) -> int:
     """Start a run, or continue the run of that name."""
     repo = _repository(os.getcwd())
     folder = _folder(args)
-    begun = runs.load(folder).name
+    before = runs.load(folder)
+    begun = before.name
+    if begun and before.repository != repo.path:
+        told = f"{begun} is the name of a run in {before.repository}"
+        raise Taken(told, "choose another with --name")
     if args.dry_run and begun:
         one(args, {"run": begun}, f"Would continue the run {begun}; see `mngr tmr show {begun}`.")
         return 0
+    if before.status:
+        say(args, f"The run {begun} has already ended; to run the tests again, use another --name.")
     started = None if begun else _started(args, repo, folder)
     with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
         if started is not None:
@@ -148,7 +157,16 @@ def _fresh_name(args: Namespace) -> str:
             return name
 
 
-def options(args: Namespace) -> Options:
+def _from_top(word: str, top: str) -> str:
+    """Return the path of tests that exists here as seen from the top of the repository."""
+    path, colons, rest = word.partition("::")
+    inside = os.path.relpath(path, top)
+    if not os.path.exists(path) or inside.startswith(".."):
+        return word
+    return f"{inside}{colons}{rest}"
+
+
+def options(args: Namespace, top: str) -> Options:
     names = [each.name for each in fields(Options)]
     same = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     chosen = Options(
@@ -158,7 +176,7 @@ def options(args: Namespace) -> Options:
         start_args=tuple(args.start_arg),
         coverage=not args.no_coverage,
         pytest_args=tuple(args.rest),
-        paths=tuple(args.words),
+        paths=tuple(_from_top(each, top) for each in args.words),
     )
     return retuned(chosen, {**same, "canaries": 0 if args.no_canary else args.canaries})
 
@@ -172,12 +190,13 @@ def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
     if dirty:  # a started run uses its base commit and ignores later edits
         told = f"{repo.path} has uncommitted changes ({dirty[0].path}), which agents would not see"
         raise Refused(told, "commit them first")
+    branches.require_free(repo)
     api = Mngr(args.config, args.registry)
     kind = api.derive(args.type, args.provider)
     if args.provider in ("", "local"):
         api.preflight(kind.type, {**os.environ, **kind.env})
     chosen = replace(
-        options(args),
+        options(args, repo.path),
         agent_type=kind.type,
         agent_args=(*kind.argv, *args.agent_arg),
         agent_env=tuple(sorted(kind.env.items())),
@@ -229,13 +248,20 @@ def _interruptible(args: Namespace, folder: Path) -> Iterator[None]:
         raise
     except BrokenPipeError:
         raise
-    except OSError as error:  # such as a full disk
-        if args.dry_run:
+    except (MngrError, OSError) as error:
+        place = full(folder)
+        if args.dry_run or not (place or isinstance(error, OSError)):
             raise
-        told = f"the run {folder.name} stopped: {error.strerror or error}"
-        where = f" ({error.filename})" if error.filename else ""
+        told = f"the run {folder.name} stopped: {_why(error, place)}"
         hint = f"continue it with `mngr tmr resume {folder.name}`"
-        raise MngrError(told + where, hint) from error
+        raise MngrError(told, f"free some disk space and {hint}" if place else hint) from error
+
+
+def _why(error: Exception, place: str) -> str:
+    """Return why the machine cannot continue a run; on a full disk, any error may be the first."""
+    if not isinstance(error, OSError):
+        return f"{os.strerror(errno.ENOSPC)} ({place})"
+    return f"{error.strerror or error} ({error.filename or place})".removesuffix(" ()")
 
 
 def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:

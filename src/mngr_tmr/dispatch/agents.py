@@ -121,6 +121,7 @@ class RealFleet:
             since=agent.verdict.since,
             outcome=agent.evidence.outcome,
             ending=agent.verdict.ending,
+            waiting=agent.verdict.waiting,
             spent=self._spent.get(agent.id, Spending()),
         )
 

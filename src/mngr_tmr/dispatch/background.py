@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from pathlib import Path
 
 from mngr_tmr.dispatch.effects import (
     Collect,
@@ -24,6 +25,7 @@ from mngr_tmr.dispatch.effects import (
 )
 from mngr_tmr.dispatch.roles import Fleet, Inspector, Trials
 from mngr_tmr.journal.model import Ended, Outcome, Ruling, Run, Task, TestRun, Try, Verdict
+from mngr_tmr.run.disk import require_space
 
 
 class BackgroundWork:
@@ -36,7 +38,9 @@ class BackgroundWork:
         fleet: Fleet,
         inspector: Inspector,
         trials: Trials,
+        folder: Path,
     ) -> None:
+        self._places = (folder, run.repository)
         self._executor, self._run = executor, run
         self._fleet, self._inspector, self._trials = fleet, inspector, trials
         self._busy: list[Future[OfTask | Tried | None]] = []
@@ -60,6 +64,12 @@ class BackgroundWork:
         return [answer for answer in over if answer is not None]
 
     def _perform(self, work: Work) -> OfTask | Tried | None:
+        """Return the answer, unless a disk is full: then it may be wrong; `resume` repeats it."""
+        answer = self._answer(work)
+        require_space(*self._places)
+        return answer
+
+    def _answer(self, work: Work) -> OfTask | Tried | None:
         if isinstance(work, Trial):
             return Tried(work, self._together(work))
         task = self._run.tasks[work.task]

@@ -60,7 +60,7 @@ class Conductor:
         self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
         """The tasks in each stage, in the order in which they entered it."""
         self._looked = self._rest = 0.0
-        self._background = BackgroundWork(executor, run, fleet, inspector, tests)
+        self._background = BackgroundWork(executor, run, fleet, inspector, tests, journal.folder)
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
         self._untried = bool(trials.fixes(run))

@@ -29,6 +29,8 @@ class Sighting:
     """The content of its outcome.json, if it has published one."""
     spent: Spending = field(default_factory=Spending)
     ending: EndKind = EndKind.PLAIN
+    waiting: str = ""
+    """What it waits for, as in `Signals`."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def judge(each: Try, seen: Sighting | None, now: float, options: Options) -> Ste
     if seen.state in ("STOPPED", "FAILED", "LOST", "DONE"):
         return _ended(seen)
     # An agent that cannot reach its model keeps trying by itself, so it counts as running.
-    if seen.state == "WAITING" and not seen.reason.startswith("unreachable"):
+    if seen.state == "WAITING" and seen.waiting != "unreachable":
         return _waiting(each, seen, now, options)
     if seen.state == "UNREACHABLE" and now - seen.since > SILENCE:
         return Step("end", Outcome.DIED, f"its host did not answer for {SILENCE:g} s")
@@ -99,11 +101,11 @@ def _ended(seen: Sighting) -> Step:
 
 
 def _waiting(each: Try, seen: Sighting, now: float, options: Options) -> Step:
-    word, _, detail = seen.reason.partition(":")
+    word, detail = seen.waiting, seen.reason.partition(":")[2]
     if word == "quota":
         return Step("end", Outcome.QUOTA, seen.reason)
     idle = now - max(seen.since, each.launched, each.reminded)
-    if word == "error" and OVERLOAD.search(detail):
+    if word == "error" and OVERLOAD.search(seen.reason):
         return _overloaded(each, seen, idle, options)
     if idle < options.idle:
         return WAIT

@@ -5,20 +5,30 @@ from __future__ import annotations
 from itertools import count
 
 from mngr.api import Repo
+from mngr.errors import MngrError, Refused
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run
 from mngr_tmr.verify.patches import ABSENT
 
+TRIES = 3
+"""Names that git may refuse, as when a branch tmr/RUN/x exists; then git cannot write any."""
+
 
 def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:
     """Return the branch that is now at `tip`: tmr/RUN, with a number if that must not move."""
-    reason = ""
+    reason, refused = "", 0
     for number in count(1):
         name = f"tmr/{run.name}" if number == 1 else f"tmr/{run.name}-{number}"
         now = commit_of(repo, name)
         why = _in_the_way(repo, run, name, now, tip)
-        if not why and _moved(repo, name, now, tip, note, reason):
-            return name
+        if not why:
+            note("published", {"branch": name, "was": now, "commit": tip, "reason": reason})
+            why = _move(repo, name, now, tip)
+            if not why:
+                return name
+            refused += 1
+        if refused == TRIES:
+            raise MngrError(f"the branch {name} could not be written: {why}")
         reason = reason or why
     raise AssertionError
 
@@ -45,8 +55,15 @@ def checked_out(repo: Repo, name: str) -> str:
     return ""
 
 
-def _moved(repo: Repo, name: str, now: str, tip: str, note: Note, reason: str) -> bool:
-    """Move the branch; both commits are journalled first, in case the run is killed."""
-    note("published", {"branch": name, "was": now, "commit": tip, "reason": reason})
+def _move(repo: Repo, name: str, now: str, tip: str) -> str:
+    """Move the branch, whose commits are in the journal, or return why git refuses."""
     words = ("update-ref", "-m", "mngr tmr", f"refs/heads/{name}", tip, now or ABSENT)
-    return repo.attempt(*words).code == 0
+    done = repo.attempt(*words)
+    return done.complaint if done.code else ""
+
+
+def require_free(repo: Repo) -> None:
+    """Raise if a branch makes all names of runs' branches impossible, before a run pays for it."""
+    if commit_of(repo, "tmr"):
+        why = f"a branch called 'tmr' in {repo.path} prevents creating branches such as tmr/NAME"
+        raise Refused(why, "rename it: git branch -m tmr another-name")

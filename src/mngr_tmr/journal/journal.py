@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -52,31 +53,32 @@ class Journal:
     """The writer of a journal. `with Journal(folder, clock) as journal: journal.append(...)`."""
 
     def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
-        self._folder, self._clock = folder, clock
+        self.folder, self._clock = folder, clock
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Journal:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._file = (self._folder / NAME).open("ab")
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._file = (self.folder / NAME).open("ab")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
             raise Refused(
-                f"the run {self._folder.name} is in progress in another process",
-                f"follow it with `mngr tmr watch {self._folder.name}`",
+                f"the run {self.folder.name} is in progress in another process",
+                f"follow it with `mngr tmr watch {self.folder.name}`",
             ) from None
         self._end_torn_line()
         return self
 
     def __exit__(self, *error: object) -> None:
         assert self._file is not None
-        self._file.close()
+        with suppress(OSError):  # on a full disk `append` has raised it
+            self._file.close()
 
     def _end_torn_line(self) -> None:
         assert self._file is not None
         size = os.fstat(self._file.fileno()).st_size
-        with (self._folder / NAME).open("rb") as file:
+        with (self.folder / NAME).open("rb") as file:
             file.seek(max(0, size - 1))
             if file.read(1) not in (b"", b"\n"):
                 self._file.write(b"\n")

@@ -14,7 +14,7 @@ from mngr_outcome.codec import to_json
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.model import Ruling, Run, Task
 from mngr_tmr.run import costs, forecast
-from mngr_tmr.run.words import few
+from mngr_tmr.run.words import counted, few
 
 WORDS = {
     "done": "is done",
@@ -30,7 +30,8 @@ def status(run: Run) -> str:
         return "cancelled"
     if run.picks:
         return "done"
-    return "nothing to do" if {*ranking.counts(run)} <= {*ranking.WELL} else "failed"
+    well = not run.collect_errors and {*ranking.counts(run)} <= {*ranking.WELL}
+    return "nothing to do" if well else "failed"
 
 
 def tidy(api: Mngr, run: Run) -> None:
@@ -56,9 +57,11 @@ def tidy(api: Mngr, run: Run) -> None:
 def in_words(run: Run) -> str:
     """Return the result of a run as a phrase."""
     well = sum(n for word, n in ranking.counts(run).items() if word in ranking.WELL)
-    if run.status == "failed" and well:
-        left = len(run.tasks) - well
+    left = len(run.tasks) - well
+    if run.status == "failed" and well and left:
         return f"made no commit: {left} of {len(run.tasks)} tests require your help"
+    if run.status == "failed" and not left and run.collect_errors:
+        return f"failed: {counted(len(run.collect_errors), 'file')} could not be collected"
     return WORDS.get(run.status, run.status)
 
 

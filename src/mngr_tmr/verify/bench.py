@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shlex
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -302,7 +303,7 @@ class Bench:
         if code != TIMED_OUT:
             problem = reports.incomplete(probed, code, collect_only=check.collect_only)
         noop = f"{NOOP}=1 " if check.noop else ""
-        command = f"{noop}pytest {' '.join(arguments)}"[:2000]
+        command = f"{noop}pytest {shlex.join(arguments)}"[:2000]
         bare = worker.place.bare
         return Checked(
             tests=probed.tests,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 RUNNER = re.compile(
     r"\b(_?pytest|unittest|PYTEST_\w+|MNGR_\w+|sys\.modules|sys\._getframe|inspect\.stack|mngr_e2e"
@@ -67,7 +70,8 @@ def _why(text: str, before: str, names: Sequence[str], expected: Sequence[str]) 
     named = next((name for name in names if _named(name, text)), "")
     if named:
         return f"names the test: {named}"
-    literal = next((each for each in expected if _written(each) in text), "")
+    values = _values(text)
+    literal = next((e for e in expected if _written(e) in text or e.strip("\n") in values), "")
     return f"has a literal that the test expects: {literal.strip()[:40]!r}" if literal else ""
 
 
@@ -93,19 +97,39 @@ def _names(tests: Sequence[str]) -> list[str]:
     return sorted(set(found) - {"", "tests", "test"}, key=len, reverse=True)
 
 
+def _values(line: str) -> str:
+    """Return the texts in a line without quotes and escapes, joined as Python joins them."""
+    found: list[str] = []
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(line.strip()).readline):
+            if token.type == tokenize.STRING:
+                with suppress(ValueError, SyntaxError):  # an f-string, or another language
+                    found.append(str(ast.literal_eval(token.string)))
+    return "".join(found)
+
+
 def _written(literal: str) -> str:
     """Return the literal as in most sources: on one line, without a final newline."""
     return repr(literal.strip("\n"))[1:-1]
 
 
-def expected(function: ast.AST) -> set[str]:
-    """Return texts and numbers in the assertions and parameters of a test."""
+def expected(function: ast.AST, module: ast.Module) -> set[str]:
+    """Return texts and numbers in the assertions and parameters of a test, or named in these."""
     asserting = [node for node in ast.walk(function) if _asserts(node)]
     places = [*asserting, *getattr(function, "decorator_list", [])]
+    names = {n.id for place in places for n in ast.walk(place) if isinstance(n, ast.Name)}
+    places += [n.value for n in (*ast.walk(function), *module.body) if _defines(n, names)]
     constants = [
         each for place in places for each in ast.walk(place) if isinstance(each, ast.Constant)
     ]
     return {str(each.value) for each in constants if type(each.value) in (str, int, float)}
+
+
+def _defines(node: ast.AST, names: Collection[str]) -> TypeGuard[ast.Assign]:
+    """Return whether it gives a name a constant value, not the result of what is tested."""
+    if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Call) for n in ast.walk(node)):
+        return False
+    return any(isinstance(each, ast.Name) and each.id in names for each in node.targets)
 
 
 def examples(source: str | None) -> set[tuple[str, str]]:

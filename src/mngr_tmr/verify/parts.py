@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Collection
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePosixPath
 
 from mngr.api import Repo
@@ -82,6 +82,8 @@ class Parts:
     def _among_tests(self, path: str) -> bool:
         """Return whether a file is in a folder with tests and no implementation."""
         folder = os.path.dirname(path)
+        if self._is_flat or self._has_own_test(path):
+            return False
         beside = [
             each
             for each in self._files
@@ -92,6 +94,22 @@ class Parts:
         return bool(tests) and all(
             each in tests or all(map(self._plainly_test, self.users(each))) for each in rest
         )
+
+    def may_be_a_helper(self, path: str) -> bool:
+        """Return whether nothing shows that it is implementation and no helper of the tests."""
+        users = self.users(path) if self._is_flat and not self._has_own_test(path) else ()
+        return bool(users) and all(map(self._plainly_test, users))
+
+    def _has_own_test(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        return os.path.join(folder, f"test_{name}") in self._collected
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        """Return whether there is no implementation outside of folders with tests."""
+        folders = {os.path.dirname(each) for each in self._collected}
+        rest = (each for each in self._files if os.path.dirname(each) not in folders)
+        return not any(self._project.is_implementation(each) for each in rest)
 
     def _shipped(self, path: str) -> bool:
         """Return whether the project's metadata names its package, or no package of the project."""

@@ -107,7 +107,8 @@ class RealInspector:
         if not fix.commit and not other:
             raise Refusal(fix.why or "its test requires none of its changes")
         if case.task.want == "fix" and not fix.commit:
-            raise Refusal(fix.why or "its test still fails: only documentation was changed")
+            what = "tests and their data were" if split.tests else "documentation was"
+            raise Refusal(fix.why or f"its test still fails: only {what} changed")
         if split.implementation and not fix.commit:
             case.remarks.append(f"left out: {fix.why}")
         changed = patches.changes(self._repo, case.base, fix.commit) if fix.commit else []
@@ -215,13 +216,15 @@ class RealInspector:
         old = "\n".join(patches.show(self._repo, case.base, path) or "" for path in paths)
         file, _, name = function(case.own).partition("::")
         source = patches.show(self._repo, case.base, file) or ""
-        test = assertions.functions(source).get(name)
-        wanted = sorted(expected(test)) if test else []
+        test, module = assertions.functions(source).get(name), assertions.parsed(source)
+        wanted = sorted(expected(test, module)) if test and module else []
         gone = [text for each in hunks for text in each.removed]
         data = [name for name in _data(test) if name not in old]
         changed = {each.path for each in hunks} & self._doctested
         lost = [path for path in sorted(changed) if self._loses_examples(case.base, commit, path)]
         told = [f"{path}: (changes examples that are doctests)" for path in lost]
+        helpers = [path for path in paths if self._parts.may_be_a_helper(path)]
+        told += [f"{path}: (may be a helper: only tests use it)" for path in helpers]
         return (*flags(lines, [case.own, *data], wanted, old, gone), *told)
 
     def _loses_examples(self, base: str, commit: str, path: str) -> bool:

@@ -74,6 +74,9 @@ class ClaudeAgent(AgentType):
     def ready(self, evidence: Evidence) -> bool:
         return claude_state.has_input_box(evidence)
 
+    def unread(self, evidence: Evidence) -> tuple[str, ...]:
+        return claude_state.unread(evidence)
+
     def typed(self, text: str) -> str:
         """Return the text; a final backslash gets a space, or Enter would only add a line."""
         return f"{text} " if text.endswith("\\") else text

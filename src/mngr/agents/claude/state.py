@@ -160,6 +160,24 @@ def _queued(tail: bytes, launched: str) -> bool:
     return False
 
 
+def unread(evidence: Evidence) -> tuple[str, ...]:
+    """Return the messages of this launch that are queued; they are lost when the program ends."""
+    if QUEUE not in evidence.tail:
+        return ()
+    queue: list[str] = []
+    for entry in objects(evidence.tail, QUEUE):
+        act, words = entry.get("operation"), text(entry.get("content"))
+        if text(entry.get("timestamp")) < iso(_launched(evidence)):
+            continue
+        if act == "enqueue":
+            queue.append(words)
+        elif act == "popAll":
+            queue.clear()
+        elif queue:
+            queue.remove(words if words in queue else queue[0])
+    return tuple(one_line(each, 80) for each in queue if not each.startswith(log.NOT_SAID))
+
+
 def _prompted(said: dict[str, Signal]) -> bool:
     """Return whether it was launched with a prompt."""
     return "Launch" in said and bool(said["Launch"].input.get("prompted"))

@@ -5,9 +5,7 @@ Results go to stdout and everything else to stderr, so that a pipe gets results 
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import stat
 import sys
 import time
@@ -16,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from mngr.cli.app.parser import Namespace
 from mngr.cli.app.templates import check_fields, parse_template
 from mngr.errors import MngrError, Refused
+from mngr.model import jsontext
 from mngr.model.struct import Json
 from mngr.query import select
 
@@ -41,7 +40,7 @@ def rows(
         args.has_document = True
         _print(_json({envelope: listed, "errors": list(errors)} if envelope else listed))
     elif args.format == "jsonl":
-        _print(*(json.dumps(dict(row)) for row in rows))
+        _print(*(jsontext.dumps(dict(row)) for row in rows))
     elif args.format == "human" and args.quiet and all("id" in row for row in rows):
         _print(*(str(row["id"]) for row in rows))
     elif args.format == "human":
@@ -156,7 +155,11 @@ _UNSAFE = (
 
 def clean(text: str) -> str:
     """Return the text without terminal escapes and control characters, except newlines and tabs."""
-    return text if text.isprintable() else re.sub(_UNSAFE, "", text)
+    if text.isprintable():
+        return text
+    import re
+
+    return re.sub(_UNSAFE, "", text)
 
 
 def cell(value: Json) -> str:
@@ -170,8 +173,12 @@ def cell(value: Json) -> str:
     elif isinstance(value, (list, tuple)):
         text = ",".join(cell(inner) for inner in value)
     else:
-        text = json.dumps(value)
-    return text if text.isprintable() else clean(re.sub(r"[\r\n\t]+", " ", text))
+        text = jsontext.dumps(value)
+    if text.isprintable():
+        return text
+    import re
+
+    return clean(re.sub(r"[\r\n\t]+", " ", text))
 
 
 def local_time(stamp: Json) -> str:
@@ -257,7 +264,11 @@ def _print_template(template: str, rows: Sequence[Row], known: Sequence[str]) ->
 
 
 def _json(value: Json) -> str:
-    return json.dumps(value, indent=2 if sys.stdout.isatty() else None)
+    if not sys.stdout.isatty():
+        return jsontext.dumps(value)
+    import json
+
+    return json.dumps(value, indent=2)
 
 
 def _message(error: Json) -> str:

@@ -6,6 +6,8 @@ option as in `a --flag b`.
 
 from __future__ import annotations
 
+import sys
+
 from mngr.cli.app.options import Group, Option, overlay
 from mngr.cli.app.templates import FORMATS, check_format
 from mngr.errors import UnknownSetting, UsageError, suggestion
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     Namespace = argparse.Namespace  # the type of something with any attributes
 else:
-    from types import SimpleNamespace as Namespace
+    Namespace = type(sys.implementation)  # types.SimpleNamespace
 
 VALUE_OPTIONS = ("--format", "--setting", "-S")
 FLAG_OPTIONS = tuple("--quiet -q --verbose -v --headless --dry-run --help -h --version".split())

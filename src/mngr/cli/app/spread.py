@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-
 from mngr.errors import MngrError, PartialFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
     T = TypeVar("T")
+else:
+    import _signal as signal  # the module signal imports enum
 
 PARALLEL = 8
 TICK = 0.2

@@ -9,7 +9,7 @@ from mngr.cli.app.output import one as print_one
 from mngr.cli.app.output import print_result, say, warn
 from mngr.cli.app.spread import spread
 from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, suggestion
-from mngr.model.address import AGENT_ID, parse_address
+from mngr.model.address import is_agent_id, parse_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def lines_of_stdin() -> list[str]:
 
 def _session(name: str) -> str:
     """Return the agent id that a session is named by; raise for any other name."""
-    if not AGENT_ID.fullmatch(name):
+    if not is_agent_id(name):
         raise NotFound(f"no agent has a tmux session {name!r}", "sessions are named by agent ids")
     return name
 
@@ -121,7 +121,7 @@ def _session(name: str) -> str:
 def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
     """Return AGENT, PATH and LOCAL; `AGENT:PATH` is the same as `AGENT PATH`."""
     name, *rest = words
-    address = None if AGENT_ID.fullmatch(name) else parse_address(name)
+    address = None if is_agent_id(name) else parse_address(name)
     if address is not None and address.path is not None:
         rest = [address.path or ".", *rest]
         name = str(address.replace(path=None))
@@ -177,10 +177,12 @@ def each(
 ) -> int:
     """Act on all agents at once, print each result in order, and return the exit code.
 
-    `finish` runs after that and returns what the JSON document has besides the agents.
+    `finish` runs after that and returns what the JSON document has besides the agents; it can add
+    to `args.failures`.
     """
     outlive_terminal()
     failures: list[MngrError] = list(getattr(args, "failures", ()))
+    args.failures = failures
     missing, done = len(failures), []
     for error in failures:
         warn(str(error))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 
 from mngr.cli.app.output import warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import UsageError
 
-KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ENV_FILE_LIMIT = 1 << 20
 
 
@@ -30,7 +28,7 @@ def environment(args: Namespace, below: Mapping[str, str]) -> dict[str, str]:
 
 
 def _key(key: str, where: str) -> str:
-    if not KEY.fullmatch(key):
+    if not (key.isascii() and key.isidentifier()):
         raise UsageError(f"{where}: {key[:80]!r} is not a variable name")
     if key.startswith("MNGR_"):
         raise UsageError(f"{where}: {key} is set by mngr itself")
@@ -75,6 +73,8 @@ def _assignments(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 def _unquoted(value: str, where: str) -> str:
     """Remove quotes like a shell, without any expansion."""
+    import re
+
     quote = value[:1]
     if quote not in ("'", '"'):
         return re.split(r"\s#", value, maxsplit=1)[0].rstrip()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from functools import partial
 
 from mngr.api import OFFLINE, OPEN, TRANSFERS, CreateRequest
 from mngr.cli.app import options
@@ -16,9 +14,16 @@ from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.records import Window
 
-count = partial(options.count, least=1, most=1000)
-_size = partial(options.count, least=1, most=10_000)  # tmux accepts little more
 ABOUT_HOST = ("build_arg", "start_arg", "max_age", "idle_timeout", "host_label")
+_AS_LETTERS = str.maketrans("_-", "xx")
+
+
+def count(text: str) -> int:
+    return options.count(text, 1, 1000)
+
+
+def _terminal_size(text: str) -> int:
+    return options.count(text, 1, 10_000)  # tmux accepts little more
 
 
 def configure(parser: Parser) -> None:
@@ -118,8 +123,8 @@ def _how(parser: Parser) -> None:
     help = "open another window with a shell command; repeatable"
     add("-w", "--extra-window", action="pairs", metavar="NAME=CMD", help=help)
     add("--record", action="store_true", help="record the terminal from the start")
-    add("--tmux-width", type=_size, metavar="COLUMNS", help="width of the terminal")
-    add("--tmux-height", type=_size, metavar="ROWS", help="height of the terminal")
+    add("--tmux-width", type=_terminal_size, metavar="COLUMNS", help="width of the terminal")
+    add("--tmux-height", type=_terminal_size, metavar="ROWS", help="height of the terminal")
 
 
 def request(args: Namespace) -> CreateRequest:
@@ -229,7 +234,7 @@ def _source(text: str) -> str:
 
 
 def _window(name: str, command: str) -> Window:
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name):
+    if len(name) > 63 or not (name.isascii() and name.translate(_AS_LETTERS).isalnum()):
         raise UsageError(
             f"--extra-window: {name[:80]!r} is not a window name", "use letters, digits, '-', '_'"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from mngr.cli.app.options import Group
@@ -38,6 +37,8 @@ def seconds(text: str) -> float:
 
 
 def dollars(text: str) -> float:
+    import re
+
     if not re.fullmatch(r"\$?([0-9]{1,9}(\.[0-9]{0,6})?|\.[0-9]{1,6})", text.strip()):
         raise UsageError(f"{text[:40]!r} is not an amount of money", "write dollars, as in 2.50")
     amount = float(text.strip().removeprefix("$"))
@@ -47,6 +48,8 @@ def dollars(text: str) -> float:
 
 
 def tokens(text: str) -> int:
+    import re
+
     match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kmg]?)", text.strip().lower())
     if match is None:
         raise UsageError(f"{text[:40]!r} is not a number of tokens", "write it like 20000 or 1.5M")

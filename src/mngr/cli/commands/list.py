@@ -25,9 +25,9 @@ List the agents on all hosts, oldest first, or the named agents. Archived agents
 you pass --archived. Hosts that do not answer are listed on standard error.
 
 AGE is the time in the current state. AGENT is the agent's type, or its command. CHANGES counts \
-the agent's commits and the lines they added and removed, for worktrees on this machine; for \
-uncommitted changes see `mngr show` and `mngr diff`. HOST is shown if the agents are on more than \
-one host. On a terminal the table is cut to the terminal's width.
+the agent's commits and the lines they added and removed, for worktrees and clones on this \
+machine; for uncommitted changes see `mngr show` and `mngr diff`. HOST is shown if the agents are \
+on more than one host. On a terminal the table is cut to the terminal's width.
 
 Filters are combined with AND; several states, types, projects or providers are alternatives: \
 `--failed --stopped --type claude` lists claude agents that are FAILED or STOPPED."""

@@ -8,7 +8,7 @@ from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, say
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.model.address import AGENT_ID, parse_address
+from mngr.model.address import is_agent_id, parse_address
 
 DESCRIPTION = """\
 Print the path of an agent's work directory, or of `NAME:PATH` in it. For an agent on another host \
@@ -28,7 +28,7 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     word, inner = args.target, ""
-    if not AGENT_ID.fullmatch(word) and (address := parse_address(word)).path is not None:
+    if not is_agent_id(word) and (address := parse_address(word)).path is not None:
         word, inner = str(address.replace(path=None)), address.path or ""
     agent = targets.agents(args, api, [word], look=False)[0]
     path = os.path.join(agent.record.work_dir, inner) if inner else agent.record.work_dir

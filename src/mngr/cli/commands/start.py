@@ -71,9 +71,13 @@ def run(args: Namespace) -> int:
 
 
 def _restart(args: Namespace, api: Mngr, chosen: list[Agent]) -> int:
+    from mngr.cli.commands.stop import warn_unread
+
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
         if args.dry_run:
             return after.to_json(), f"Would restart {before.name} ({before.state})."
+        if before.state in ALIVE:
+            warn_unread(api, before)
         return after.to_json(), started(after, "Restarted") + login_notes(api, after, before)
 
     restart = (lambda agent: agent) if args.dry_run else api.restart

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from mngr.api import Agent, Host, Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import Row, print_result, warn
+from mngr.cli.app.output import Row, many, print_result, warn
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
+from mngr.errors import MngrError, NotFound, UsageError
 from mngr.model.state import ALIVE, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Save the screen, ask every process of the agents to end, and kill those that are still running \
@@ -73,6 +77,8 @@ def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        if before.state in ALIVE and not args.dry_run:
+            warn_unread(api, after)
         return after.to_json(), note(args, before, after)
 
     if args.command == "archive":
@@ -92,9 +98,10 @@ def run(args: Namespace) -> int:
             api.check_stopped(now, unrecorded)
         return api.archive(now) if args.archive and not args.dry_run else now
 
-    code = targets.each(args, chosen, stop, describe)
-    alive = [host for host in machines if not _host_too(args, api, host)]
-    return code or PartialFailure.exit_code if alive else code
+    def stop_hosts() -> dict[str, Json]:
+        return {"hosts": [host.ref.name for host in machines if _host_too(args, api, host)]}
+
+    return targets.each(args, chosen, stop, describe, stop_hosts if machines else dict)
 
 
 def _hosts(api: Mngr, chosen: list[Agent]) -> list[Host]:
@@ -111,11 +118,13 @@ def _host_too(args: Namespace, api: Mngr, host: Host) -> bool:
         if not args.dry_run:
             api.stop_host(host.ref.id)
     except MngrError as error:
-        warn(f"{host.ref.name}: {error}")
+        why = f"host {host.ref.name} was not stopped: {error.message}"
+        args.failures.append(MngrError(why, error.hint))
+        warn(str(args.failures[-1]))
         return False
     if args.format == "human":
         done = "Would stop" if args.dry_run else "Stopped"
-        print_result(args, {"id": host.ref.id}, f"{done} host {host.ref.name}.")
+        print_result(args, {}, f"{done} host {host.ref.name}.")  # --quiet prints only agents
     return True
 
 
@@ -127,6 +136,13 @@ def _chosen(args: Namespace, api: Mngr) -> list[Agent]:
     alive = [agent for agent in api.list() if agent.state in ALIVE]
     targets.footnotes(api)
     return alive
+
+
+def warn_unread(api: Mngr, agent: Agent) -> None:
+    """Warn about messages that the agent's program had queued when it was stopped."""
+    if lost := api.unread(agent):
+        told = f"{many(len(lost), 'queued message')} had not been read and will not be delivered"
+        warn(f"{agent.name}: {told}: {'; '.join(lost)}")
 
 
 def note(args: Namespace, before: Agent, after: Agent) -> str:

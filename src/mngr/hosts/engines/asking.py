@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import time
 
 from mngr.errors import TimedOut
@@ -21,7 +20,10 @@ SETTLE = 60.0
 """Seconds in which an engine may still create a host for a program that no longer waits."""
 LONGEST = 7200.0
 """Seconds after which a held lock is ignored: a template may leave a process that holds it."""
-SILENCE = re.compile(r"timed? ?out|EOF|reset by peer|zero bytes|deadline exceeded", re.IGNORECASE)
+SILENCE = (
+    *("timeout", "time out", "timedout", "timed out", "deadline exceeded"),
+    *("eof", "reset by peer", "zero bytes"),
+)
 
 
 class Asking:
@@ -69,7 +71,7 @@ def pending(home: str, host_id: str, *, listed: bool) -> str:
 
 def _unanswered(told: str) -> bool:
     """Return whether a program sent its request and got no answer, from its error message."""
-    return bool(SILENCE.search(told)) and "refused" not in told
+    return any(words in told.lower() for words in SILENCE) and "refused" not in told
 
 
 def _path(home: str, host_id: str) -> str:

@@ -7,14 +7,13 @@ contains the other data.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Sequence
 
 from mngr.errors import NotFound, Stale, Taken, UsageError, suggestion
 from mngr.git import repository as git
 from mngr.git.repository import Checkout, Repo
-from mngr.model.address import AGENT_ID
+from mngr.model.address import is_agent_id
 from mngr.model.events import iso
 from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
@@ -77,7 +76,11 @@ class Saved(Struct):
 
 
 def check_name(name: str) -> None:
-    if name and (not re.fullmatch(NAME, name) or name.isdigit()):
+    if not name:
+        return
+    import re
+
+    if not re.fullmatch(NAME, name) or name.isdigit():
         raise UsageError(
             f"{name[:80]!r} is not a snapshot name",
             "use up to 63 letters, digits, '.', '-' and '_', and not a number",
@@ -204,7 +207,7 @@ def resolve(world: World, text: str) -> Snapshot | None:
     if not slash or not which or "/" in which:
         return None
     pool = agents(world)
-    if not AGENT_ID.fullmatch(name) and not any(agent.name == name for agent in pool):
+    if not is_agent_id(name) and not any(agent.name == name for agent in pool):
         return None
     return find(one(pool, name), which)
 

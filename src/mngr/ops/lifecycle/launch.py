@@ -5,7 +5,6 @@ The launcher is a file, never typed text: a terminal truncates long lines withou
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -16,7 +15,7 @@ from mngr.errors import MissingProgram, MngrError, NotFound
 from mngr.hosts import agent_files, tmux, tmux_scripts
 from mngr.hosts.base import CommandFailed, Files, Host, HostReading
 from mngr.hosts.processes import this_process
-from mngr.model import events
+from mngr.model import events, jsontext
 from mngr.model.completed import Completed
 from mngr.model.quoting import join, quote
 from mngr.model.records import AgentRecord, agent_dir
@@ -127,7 +126,7 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
             for path, target in launch.links.items()
         ),
         program=quote(program),
-        not_found=quote(json.dumps(f"command not found: {program}")),
+        not_found=quote(jsontext.dumps(f"command not found: {program}")),
         limit=_watcher(home, record),
         daemons=_daemons(record, launch),
         after_limit=watcher.REPORT,

@@ -94,10 +94,15 @@ def _stopping(record: AgentRecord) -> AgentRecord:
 
 
 def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
-    """End the remaining terminals of agents that have ended, for example an extra window."""
+    """End the remaining terminals of agents that have ended, for example an extra window.
+
+    A program that ignores SIGHUP survives the terminal server; its agent is LOST.
+    """
     left = [
-        a for a in chosen if a.state in ENDED and any(not pane.dead for pane in a.evidence.panes)
-    ]
+        a for a in chosen
+        if a.state is State.LOST
+        or (a.state in ENDED and any(not pane.dead for pane in a.evidence.panes))
+    ]  # fmt: skip
     for host in {agent.host.ref.id: agent.host for agent in left}.values():
         end_processes(world, host, {a.id: "" for a in left if a.host.ref == host.ref})
 

@@ -9,7 +9,7 @@ from mngr.git.exchange import Bare
 from mngr.git.repository import Repo
 from mngr.hosts.base import Host
 from mngr.locks import Lock
-from mngr.model.address import AGENT_ID
+from mngr.model.address import is_agent_id
 from mngr.model.records import MadeBranch, TrashNote, decode, encode, is_work_dir, trash_dir
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
@@ -49,6 +49,8 @@ def work_path(host: Host, agent_id: str) -> str:
 
 def parse_note(agent_id: str, text: str) -> TrashNote | None:
     """Return the note of this agent; None if the text is anything else."""
+    if not text:
+        return None
     try:
         note = TrashNote.from_json(decode(os.fsencode(text)))
     except BadRecord:
@@ -116,7 +118,7 @@ def on(host: Host) -> list[Trashed]:
 def _entry(host: Host, line: str, places: set[str]) -> Trashed | None:
     time, folder, living, parts, text = line.split(" ", 4)
     agent_id = folder.removeprefix(".purge-")
-    if not AGENT_ID.fullmatch(agent_id):
+    if not is_agent_id(agent_id):
         return None
     note = parse_note(agent_id, text) or TrashNote(id=agent_id, name="", time=0.0, work_dir="")
     if folder != agent_id:  # an interrupted purge: it can no longer be restored

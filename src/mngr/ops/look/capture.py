@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 from mngr.errors import NotFound, suggestion
@@ -14,7 +13,7 @@ from mngr.ops.work import transport
 ENDING = 5.0
 """Seconds that a terminal may take to end after its program."""
 
-ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")
+ESCAPES = r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])"
 
 
 def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = False) -> str:
@@ -33,7 +32,11 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
         raise NotFound(f"{agent.name} has no screen: it is {agent.state}", hint)
     if not full:
         text = "".join(text.splitlines(keepends=True)[-agent.record.height :])
-    return text if ansi else ESCAPES.sub("", text)
+    if ansi or "\x1b" not in text:
+        return text
+    import re
+
+    return re.sub(ESCAPES, "", text)
 
 
 def _let_end(agent: Agent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, suggestion
 from mngr.hosts import processes
 from mngr.hosts.base import is_here
-from mngr.model.address import AGENT_ID, parse_address
+from mngr.model.address import is_agent_id, parse_address
 from mngr.model.events import iso
 from mngr.model.quoting import join
 from mngr.model.records import AgentRecord, agent_dir
@@ -154,7 +154,7 @@ def asked(world: World, words: Sequence[str]) -> Sequence[Host]:
     """Return the hosts that the addresses name; all hosts if an agent may be anywhere."""
     everywhere, found = world.hosts(), []
     for word in words:
-        if AGENT_ID.fullmatch(word) or not (address := parse_address(word)).host:
+        if is_agent_id(word) or not (address := parse_address(word)).host:
             return everywhere
         found += [host for host in everywhere if _is_at(host.ref, address)]
     return list(dict.fromkeys(found)) or everywhere
@@ -176,7 +176,7 @@ def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
 
 def _claimed(host: LocalHost, word: str) -> str:
     """Return the id of the agent that claimed a name on this host."""
-    if AGENT_ID.fullmatch(word):
+    if is_agent_id(word):
         return word
     name = parse_address(word).name
     holder = host.claimed(name) if name else ""
@@ -281,7 +281,7 @@ def find(targets: Sequence[str], pool: Sequence[Agent]) -> tuple[list[Agent], li
 def one(pool: Iterable[Agent], target: str) -> Agent:
     """Return the agent a target names; raise NotFound with the nearest name, or Ambiguous."""
     everything = list(pool)
-    if AGENT_ID.fullmatch(target):
+    if is_agent_id(target):
         matches = [agent for agent in everything if agent.id == target]
     else:
         address = parse_address(target)
@@ -289,6 +289,8 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
             hint = "remove the colon and the path"
             raise UsageError(f"{target!r} names a path, not an agent", hint)
         if not address.name:
+            if not address.host:
+                raise UsageError("the name of the agent is empty", "see `mngr list`")
             listed = f"`mngr list --include 'host.name == \"{address.host}\"'`"
             raise UsageError(f"{target!r} is not an agent", f"to list its agents: {listed}")
         matches = [agent for agent in everything if _meant(agent, address)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from mngr import files
 from mngr.errors import BadRecord, MngrError, Unreachable
 from mngr.hosts.base import Capabilities, HostReading, HostRef
+from mngr.model import jsontext
 from mngr.model.events import iso
 from mngr.model.records import AgentRecord
 from mngr.model.state import Evidence, Judgement, State
@@ -121,12 +121,12 @@ def meant(world: World, word: str) -> Agent | None:
     None if nothing is remembered, or if several hosts have to be asked. Callers must check on the
     host that the record has not changed since.
     """
-    from mngr.model.address import AGENT_ID, parse_address
+    from mngr.model.address import is_agent_id, parse_address
     from mngr.ops.look.listing import asked, one
 
     hosts = asked(world, [word])
     others = [host for host in hosts if not hasattr(host, "claimed")]
-    if not AGENT_ID.fullmatch(word):  # an id means the same agent everywhere
+    if not is_agent_id(word):  # an id means the same agent everywhere
         here = [each.claimed(parse_address(word).name) for each in hosts if each not in others]  # type: ignore[attr-defined]
         if len(others) != 1 or any(here):
             return None
@@ -205,7 +205,7 @@ def _touched(path: str, *, now: bool = False) -> float:
 def _load(path: str) -> Memory | None:
     try:
         with open(path, "rb") as file:
-            return Memory.from_json(json.load(file))
+            return Memory.from_json(jsontext.loads(file.read()))
     except (OSError, ValueError, BadRecord):
         return None
 
@@ -213,7 +213,6 @@ def _load(path: str) -> Memory | None:
 def _write(path: str, memory: Memory) -> None:
     """Write the file by rename; a failure is ignored, because this is only a cache."""
     try:
-        # json.dump takes ten times as long.
-        files.replace(path, json.dumps(memory.to_json()).encode())
+        files.replace(path, jsontext.dumps(memory.to_json()).encode())
     except OSError:
         pass

@@ -7,7 +7,6 @@ of a clone are pinned in the mirror before it is created, and the mirror never p
 from __future__ import annotations
 
 import os
-import re
 import zlib
 
 from mngr.errors import MngrError
@@ -56,6 +55,8 @@ class Borrowed(Struct):
 
 def mirror_path(home: str, identity: str) -> str:
     """Return a path made of a readable name and a checksum."""
+    import re
+
     parts = [part for part in identity.rstrip("/").split("/") if part != ".git"]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1] if parts else "")[:60].strip(".-")
     digest = zlib.crc32(os.fsencode(identity))

@@ -57,7 +57,7 @@ def source(path: str) -> Repo:
 def origin(record: AgentRecord) -> str:
     """Return the source of an agent; its repository, if the source was a worktree that is gone."""
     folder, name = os.path.split(record.repository)
-    known = name == ".git" or record.transfer == "git-worktree"  # not the mirror of a URL
+    known = name == ".git" or os.path.isabs(record.source)  # not the mirror of a URL
     if not known or os.path.isdir(record.source) or not os.path.isdir(record.repository):
         return record.source
     return folder if name == ".git" else record.repository
