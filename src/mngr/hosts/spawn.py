@@ -45,7 +45,6 @@ HELD_PIPE = 0.3
 
 _GIT_LOCATION = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
 
-
 _idle: dict[int, Callable[[], object]] = {}
 """By thread: what to do while the next program runs."""
 
