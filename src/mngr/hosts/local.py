@@ -20,6 +20,7 @@ from mngr.hosts.base import (
     newest,
 )
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
+from mngr.hosts.kept import Kept
 from mngr.hosts.spawn import Sink
 from mngr.model.completed import Completed
 from mngr.model.records import (
@@ -80,7 +81,7 @@ class LocalHost:
         timeout: float,
         sink: Sink | None = None,
     ) -> Completed:
-        return spawn.run(argv, input=input, timeout=timeout, sink=sink)
+        return spawn.run(argv, input=input, timeout=timeout, sink=sink or Kept(argv[0]))
 
     def read(
         self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
