@@ -17,7 +17,9 @@ MngrError                 1    something failed
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class MngrError(Exception):

@@ -16,6 +16,7 @@ FORBIDDEN = {
     "argparse",
     "asyncio",
     "bz2",
+    "collections",
     "contextlib",
     "dataclasses",
     "difflib",

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 
 from mngr.model import jsontext
 from mngr.model.quoting import quote
 from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LIMIT = 4 << 20
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from mngr.api.modules import listing
 from mngr.errors import MngrError
 from mngr.ops.look.listing import Agent
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 class Targets:

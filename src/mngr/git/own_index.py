@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from mngr.git.repository import Checkout, GitError, complaint, read_checkout
 from mngr.git.stranger import WHERE, Stranger
 from mngr.git.stranger_scripts import NESTED, NO_REPOSITORY
 from mngr.model.completed import Completed
 from mngr.model.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # git would read a submodule with the submodule's own settings. So it is given the commit of each
 # submodule and told to ignore changes in it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
 from mngr.errors import MngrError
 from mngr.model.completed import Completed
 from mngr.model.records import revision
@@ -12,14 +10,15 @@ from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Protocol, TypeAlias
 
     from mngr.settings.layers import Config
 else:
     Protocol = object
 
 
-Files = Mapping[str, tuple[bytes, int]]
+Files: TypeAlias = "Mapping[str, tuple[bytes, int]]"
 """Absolute path -> (content, mode)."""
 CHANGING = "it is too large, or kept changing while it was read"
 """Why an existing record could not be read."""

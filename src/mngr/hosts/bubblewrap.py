@@ -6,10 +6,13 @@ The root is empty except for the paths named here, so any other directory is ina
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 from mngr.model.quoting import join, quote
 from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 OFFLINE, OPEN = "offline", "open"
 

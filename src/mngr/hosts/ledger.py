@@ -6,13 +6,16 @@ $MNGR_HOST_DIR/hosts/<provider>/<name>.json
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 from mngr import files
 from mngr.errors import BadRecord, Taken
 from mngr.model import jsontext
 from mngr.model.records import decode
 from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class HostNote(Struct):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
 
 from mngr import files
 from mngr.errors import BadRecord, MngrError
@@ -35,6 +34,10 @@ from mngr.model.records import (
 )
 from mngr.model.state import Evidence, Pane
 from mngr.settings.layers import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 PATIENCE = 5.0
 """Seconds to retry a record that is replaced between listing and opening."""

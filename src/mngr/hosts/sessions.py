@@ -10,9 +10,12 @@ from __future__ import annotations
 import _socket  # the socket module takes 5 ms to import
 import os
 import struct
-from collections.abc import Sequence
 
 from mngr.errors import TimedOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 VERSION = 4
 HELLO, NEW_SESSION = 0x00000001, 0x10000002

@@ -5,8 +5,6 @@ It requires POSIX sh, the standard utilities, tar, git and tmux on the host, nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
 from mngr.errors import Unreachable
 from mngr.hosts import agent_files, spawn, tmux, tmux_scripts
 from mngr.hosts.base import (
@@ -24,6 +22,10 @@ from mngr.model.completed import Completed
 from mngr.model.quoting import join
 from mngr.model.records import RECORD_LIMIT, TAIL, revision
 from mngr.model.state import Evidence, Pane
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Read panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV`
 # means that this record exists, `agent ID REV odd` that it is not a regular file. find and tar

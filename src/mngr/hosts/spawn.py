@@ -10,7 +10,6 @@ import select
 import sys
 import time
 from _thread import get_ident
-from collections.abc import Callable, Mapping, Sequence
 
 from mngr.errors import MissingProgram, MngrError, TimedOut
 from mngr.hosts.kept import Kept
@@ -19,7 +18,8 @@ from mngr.model.completed import Completed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from typing import Protocol, TypeVar
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Protocol, TypeAlias, TypeVar
 
     T = TypeVar("T")
     U = TypeVar("U")
@@ -39,7 +39,7 @@ else:
     import _signal as signal  # the module signal imports enum
 
 
-Sink = Callable[[int, bytes], None]
+Sink: TypeAlias = "Callable[[int, bytes], None]"
 """Called with 1 or 2, for stdout or stderr, and what was written there."""
 HELD_PIPE = 0.3
 """How long to go on reading after the program ended, while a grandchild holds its pipes."""

@@ -6,10 +6,13 @@ Targets are `=name` (a bare name matches by prefix and may select the wrong agen
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
 
 from mngr.model import quoting
 from mngr.model.state import Pane
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 MINIMUM = (3, 2)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 
 from mngr.hosts import agent_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NOT_INSTALLED, GONE = 69, 75
 """Exit codes of LAUNCH: tmux is not installed; the agent was destroyed in the meantime."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 # Without expressions, because compiling one takes longer than quoting all words of a command.
 _AS_LETTERS = str.maketrans("_@%+:,./-", "xxxxxxxxx")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mngr.errors import BadRecord, NotFound, Stale
 from mngr.hosts.base import Host
 from mngr.model.records import REVISION_DIGITS, AgentRecord, encode, record_stem
 from mngr.model.state import Evidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ATTEMPTS = 200
 """Fifty concurrent writers need at most fifty rounds each; more indicates a bug."""

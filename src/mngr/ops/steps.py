@@ -6,7 +6,10 @@ read here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 reached: Callable[[str], None] | None = None
 within: Callable[[str], str] | None = None

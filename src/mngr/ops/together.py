@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock, start_new_thread  # importing threading takes 2 ms
-from collections.abc import Sequence
 
 from mngr.errors import Unreachable
 from mngr.hosts.base import Host, HostReading
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SLACK = 2.0
 """Seconds beyond its deadline that a host may take to end the programs it started."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from time import time
 
 from mngr.errors import UsageError, shorten, suggestion
 from mngr.model.struct import Json
 
-Kind = str | Mapping[str, "Kind"]
-Row = Mapping[str, Json]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+Kind: TypeAlias = "str | Mapping[str, Kind]"
+Row: TypeAlias = "Mapping[str, Json]"
 MAX_NAME = 1_000
 _INSIDE = {"map": "any", "any": "any", "string map": "string"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
 
 from mngr.errors import UnknownSetting, UsageError
 from mngr.model.struct import Json, Struct
@@ -21,6 +20,10 @@ from mngr.settings.schema import (
     sift,
     split_key,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 _PREFIX = "MNGR__"
 ALIASES = {"MNGR_HEADLESS": ("headless",), "MNGR_PREFIX": ("prefix",)}

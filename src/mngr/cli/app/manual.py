@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
 
 from mngr.cli.app.main import make_parser
 from mngr.cli.app.options import HIDDEN, Option
 from mngr.cli.app.parser import Parser
 from mngr.cli.app.rendering import Page, Paragraph, Section, as_text, text_width
 from mngr.plugins.registry import Command, Registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 SUMMARY = "run coding agents, or any command, in parallel"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
 from mngr.errors import UsageError, suggestion
 from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 FLAGS = ("store_true", "switch")
 ACTIONS = ("store", "append", "pairs", *FLAGS)

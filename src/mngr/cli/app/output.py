@@ -9,7 +9,6 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mngr.cli.app.parser import Namespace
 from mngr.cli.app.templates import check_fields, parse_template
@@ -18,7 +17,12 @@ from mngr.model import jsontext
 from mngr.model.struct import Json
 from mngr.query import select
 
-Row = Mapping[str, Json]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+Row: TypeAlias = "Mapping[str, Json]"
 Column = str | tuple[str, str]
 """A dotted field, or a field and its header."""
 PATIENCE = 5.0

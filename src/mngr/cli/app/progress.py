@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 
 from mngr.cli.app.output import warn
 from mngr.cli.app.parser import Namespace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PAUSE = 0.1
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 
 from mngr.cli.app.output import warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 ENV_FILE_LIMIT = 1 << 20
 

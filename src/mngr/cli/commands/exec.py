@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 
 from mngr.api import Agent, ExecResult, Mngr
 from mngr.cli.app import targets
@@ -15,6 +14,10 @@ from mngr.model.durations import parse_duration
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
 from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 HOUR = 3600.0
 NOT_RUN = 125

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mngr.api import Agent, Mngr, parse_labels
 from mngr.cli.app import targets
 from mngr.cli.app.output import Row, rows
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def configure(parser: Parser) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mngr.cli.app.options import Group
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NONE = "none"
 _SCALES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}

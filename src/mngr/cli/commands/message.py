@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from mngr.api import Agent, Mngr, Receipt, Reply
 from mngr.cli.app import targets, terminal
@@ -16,6 +15,10 @@ from mngr.model.durations import parse_duration
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
 from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DESCRIPTION = """\
 Type a message into the terminal of an agent, followed by Enter, and report whether the program \

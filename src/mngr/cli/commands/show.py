@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 from mngr.api import Agent, Mngr
 from mngr.cli.app import tables, targets
@@ -16,6 +15,10 @@ from mngr.model.events import iso
 from mngr.model.quoting import join
 from mngr.model.state import ENDED, State
 from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Row = dict[str, Json]
 

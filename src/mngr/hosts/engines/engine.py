@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
 
 from mngr.errors import MissingProgram, MngrError, NotFound, Unreachable, UsageError
 from mngr.hosts import ledger, spawn, tmux
@@ -20,6 +19,10 @@ from mngr.hosts.spawn import Sink
 from mngr.model.address import check_name
 from mngr.model.completed import Completed
 from mngr.settings.layers import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 # Argument: the home on the host, or "". Print the home, the user's id and the missing programs.
 HELLO = r"""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mngr.errors import MngrError
 from mngr.git import own_index
 from mngr.git.own_index import Difference
@@ -12,6 +10,10 @@ from mngr.ops.keep import trees
 from mngr.ops.keep.trees import standing
 from mngr.ops.look.listing import Agent
 from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def difference(

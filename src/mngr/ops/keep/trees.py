@@ -7,7 +7,6 @@ and the agent's index, files and times are not changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from mngr.errors import MngrError, Refused
 from mngr.git import own_index
@@ -19,6 +18,10 @@ from mngr.git.stranger import Stranger
 from mngr.hosts.base import Host
 from mngr.model.records import AgentRecord, agent_dir
 from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LONG = 3600.0
 FORCED = "--literal-pathspecs add -f --pathspec-from-file=- --pathspec-file-nul".split()

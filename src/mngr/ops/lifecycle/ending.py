@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from mngr.errors import MngrError
 from mngr.hosts import tmux_scripts
 from mngr.hosts.base import Host
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TOGETHER = 500
 """Agents per call: the patterns of their processes must fit into one word of a command line."""

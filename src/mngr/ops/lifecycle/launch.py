@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
 
 from mngr.agents.base import Launch, LaunchContext
 from mngr.errors import MissingProgram, MngrError, NotFound
@@ -23,6 +22,10 @@ from mngr.ops.lifecycle import sandboxing
 from mngr.ops.limits import watcher
 from mngr.ops.look.output import keeper
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LAUNCHER = (
     r"""#!/bin/sh

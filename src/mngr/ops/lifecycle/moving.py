@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Set
 
 from mngr.errors import MngrError, NotFound, Stale
 from mngr.git.exchange import Bare
@@ -18,6 +17,10 @@ from mngr.ops.steps import step_of_script
 from mngr.ops.work import identity
 from mngr.ops.work.identity import Repository, Seen
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence, Set
 
 
 class Condemned(Struct):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
 
 from mngr.errors import BadRecord, Taken
 from mngr.hosts import processes
@@ -17,6 +16,10 @@ from mngr.hosts.base import CHANGING, Host
 from mngr.model.address import check_name
 from mngr.model.records import NameClaim, decode, encode, name_stem
 from mngr.ops import versioned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ADJECTIVES = (
     "amber brave brisk calm clear cosy crisp eager early fair fleet fond gentle glad grand green "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mngr.errors import UsageError
 from mngr.hosts.base import Host, HostRequest
 from mngr.model.address import parse_address
 from mngr.model.records import AgentRecord, Window
 from mngr.model.struct import Json, Struct
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class CreateRequest(Struct):

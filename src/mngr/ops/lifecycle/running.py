@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, Unreachable, UsageError
 from mngr.hosts import agent_files, tmux
@@ -19,6 +18,10 @@ from mngr.ops.lifecycle.ending import end_processes
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.steps import step
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> None:

@@ -5,12 +5,15 @@ Prices are in dollars per million tokens. The longest matching prefix applies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import takewhile
 
 from mngr.agents.base import KINDS, Tokens
 from mngr.model.struct import Json, Struct
 from mngr.settings.layers import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MILLION = 1_000_000
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from mngr.agents.base import KINDS, Tokens, by_model
 from mngr.errors import MngrError
 from mngr.hosts.base import Host
@@ -12,6 +10,10 @@ from mngr.model.struct import Json, Struct
 from mngr.ops.limits.prices import Prices
 from mngr.ops.look.listing import Agent
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 CHUNK = 500
 """Agents whose names fit into one command line."""

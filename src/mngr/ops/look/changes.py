@@ -7,7 +7,6 @@ a base and a tip never changes, so git computes it once and it is kept in `cache
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 
 from mngr.errors import MngrError, TimedOut
 from mngr.hosts import agent_files
@@ -15,6 +14,10 @@ from mngr.model import jsontext
 from mngr.model.records import AgentRecord
 from mngr.model.struct import Struct
 from mngr.ops.look.listing import Agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 Span = tuple[str, str]
 """A base and a tip."""

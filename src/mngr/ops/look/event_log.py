@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 
 from mngr.hosts import agent_files
 from mngr.model import events
@@ -12,6 +11,10 @@ from mngr.model.records import agent_dir
 from mngr.model.struct import Json
 from mngr.ops.look.listing import Agent
 from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PIECE = 16 << 20
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Sequence
 
 from mngr.agents.base import Delivery, Receipt, Turn
 from mngr.errors import MngrError, Refused, TimedOut, Unreachable, UsageError
@@ -21,6 +20,10 @@ from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.talk import conversation
 from mngr.ops.work import transport
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LIMIT = 1 << 20
 READY = 180.0

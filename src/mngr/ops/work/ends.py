@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from mngr.errors import NotFound, UsageError
 from mngr.git import exchange
@@ -16,6 +15,10 @@ from mngr.model.struct import Struct
 from mngr.ops.look.listing import Agent
 from mngr.ops.work import mirror, transport
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FETCHED = "refs/mngr/fetched/"
 

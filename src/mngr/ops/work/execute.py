@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from mngr.errors import Stale
 from mngr.hosts import agent_files, tmux_scripts
@@ -14,6 +13,10 @@ from mngr.model.records import AgentRecord, agent_dir, record_stem
 from mngr.model.struct import Json, Struct
 from mngr.ops.lifecycle import sandboxing
 from mngr.ops.look.listing import Agent, check_reachable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # The outer shell drops all but the basic variables of the caller's environment.
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}

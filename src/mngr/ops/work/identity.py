@@ -9,7 +9,6 @@ directory.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from mngr.errors import MngrError, Refused
 from mngr.git.exchange import Bare
@@ -18,6 +17,10 @@ from mngr.hosts.base import Host
 from mngr.model.quoting import join
 from mngr.model.records import AgentRecord, is_work_dir
 from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Print the data about all agents in one call, as fields that end in NUL. For each agent: the note
 # in the trash; the revision of the newest claim of its name, and the claim; the kind of file at the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from mngr.errors import Refused
 from mngr.git import repository as git
@@ -11,6 +10,10 @@ from mngr.hosts.base import Host
 from mngr.model.records import AgentRecord, agent_dir
 from mngr.model.struct import Struct
 from mngr.ops.work import mirror, transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def summary(lines: Sequence[str], most: int = 5) -> str:
