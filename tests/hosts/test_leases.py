@@ -43,8 +43,9 @@ asked() {
 }
 kill_asker() {
   pid=$PPID
-  until case $(cat /proc/$pid/comm) in python*) true ;; *) false ;; esac; do
+  until case $(cat /proc/$pid/comm) in mngr*) true ;; *) false ;; esac; do
     pid=$(cut -d" " -f4 /proc/$pid/stat)
+    [ "$pid" -gt 1 ] || exit 1
   done
   kill -KILL "$pid"
 }
