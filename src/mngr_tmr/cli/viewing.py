@@ -72,7 +72,8 @@ def show(args: Namespace) -> int:
 def _print_run(args: Namespace, run: Run) -> None:
     """Print the result of the run, the result of each test, and the usage."""
     one(args, {}, verdict(run, _status(args, run)))
-    rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
+    empty = "No tests were selected" if run.status else "No tests have been selected yet"
+    rows(args, _folded(run), ["ending", "test", "reason"], empty=empty)
     told = [*publishing.held_in_words(run), *forecast.in_words(run)]
     told += filter(None, [messages.gist(run)])
     if run.picks:
