@@ -56,3 +56,12 @@ def test_endless_output_that_is_kept_ends_the_command(folders: Cli, place: str) 
     )
     assert b"printed more than 512 MiB of output" in done.stderr, done.stderr
     until(lambda: not running(mark), what="the command ended")
+
+
+@pytest.mark.soak
+def test_uncommitted_files_of_your_own_may_be_larger(folders: Cli) -> None:
+    with (folders.repo / "large").open("wb") as file:
+        file.truncate(600 << 20)
+    words = ("x@.folders", "--include-dirty", "--no-connect", "--", "sleep", "600")
+    folders("create", *words, timeout=120).ok()
+    assert (folders.work_dir("x") / "large").stat().st_size == 600 << 20

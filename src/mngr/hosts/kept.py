@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.errors import MngrError
 
 KEPT = 1 << 29
-"""Maximum bytes kept of the output of a command on a host."""
+"""Maximum bytes kept of the output of a command."""
 ANSWER = 1 << 28
 """Maximum bytes kept of the answer to a script of mngr's own, such as a reading."""
 

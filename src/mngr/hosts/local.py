@@ -19,7 +19,6 @@ from mngr.hosts.base import (
     newest,
 )
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
-from mngr.hosts.kept import Kept
 from mngr.hosts.spawn import Sink
 from mngr.model.completed import Completed
 from mngr.model.records import (
@@ -84,7 +83,7 @@ class LocalHost:
         timeout: float,
         sink: Sink | None = None,
     ) -> Completed:
-        return spawn.run(argv, input=input, timeout=timeout, sink=sink or Kept(argv[0]))
+        return spawn.run(argv, input=input, timeout=timeout, sink=sink)
 
     def read(
         self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0

@@ -170,7 +170,7 @@ class ShellHost:
         timeout: float,
         sink: Sink | None = None,
     ) -> Completed:
-        return spawn.run(self.argv(argv), input=input, timeout=timeout, sink=sink or Kept(argv[0]))
+        return spawn.run(self.argv(argv), input=input, timeout=timeout, sink=sink)
 
     def _script(
         self, script: str, *words: str, input: bytes | None = None, timeout: float = 60.0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 import time
 from _thread import get_ident
 
@@ -124,7 +123,7 @@ def run(
         running = (instead and instead(ends)) or _Child(_spawn(argv, env, ends))
         for fd in ends:
             _close(fd, opened)
-        kept = sink if isinstance(sink, Kept) else Kept(argv[0], sys.maxsize)
+        kept = sink if isinstance(sink, Kept) else Kept(argv[0])
         pipes = _Pipes((stdin[1], stdout[0], stderr[0]), input, opened, sink or kept)
         status = _converse(argv, running, pipes, timeout, until)
         return Completed(code=status, stdout=kept.stdout, stderr=kept.stderr)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from mngr.errors import MngrError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.repository import Repo
 from mngr.hosts import spawn
+from mngr.hosts.kept import Kept
 from mngr.ops.work import transport
 
 TYPE_CHECKING = False
@@ -81,7 +84,9 @@ cd "$1" && xargs -0 sh -c '
 """
 
 
-def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = True) -> None:
+def carry_changes(
+    host: Host, source: Repo, work_dir: str, owner: Host | None, *, same_host: bool = True
+) -> None:
     """Make the new tree and index differ from HEAD exactly as the old ones do.
 
     Files are copied as they are, because a patch would pass the filters and line endings of both
@@ -101,7 +106,11 @@ def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = 
     if changed and same_host:
         _run(host, BOTH, top, work_dir, input=changed)
     elif changed:
-        packed = source.run(["sh", "-c", TAR, "mngr", top], input=changed, timeout=600)
+        pack = ["sh", "-c", TAR, "mngr", top]
+        if owner is None:  # your own files, however large
+            packed = spawn.run(pack, input=changed, timeout=600, sink=Kept(top, sys.maxsize))
+        else:
+            packed = source.run(pack, input=changed, timeout=600)
         packed.raise_if_failed("uncommitted files could not be read")
         _run(host, UNTAR, work_dir, input=packed.stdout)
 

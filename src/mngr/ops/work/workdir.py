@@ -204,7 +204,7 @@ def make(
         owner = origin.folder_host
         same = owner.ref == host.ref if owner else host.capabilities.shares_files
         changed = origin.carried or origin.repo
-        copying.carry_changes(host, changed, plan.work_dir, same_host=same)
+        copying.carry_changes(host, changed, plan.work_dir, owner, same_host=same)
         made = made.replace(remarks=(*made.remarks, *copying.left_behind(changed)))
     return made
 
