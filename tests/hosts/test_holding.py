@@ -66,3 +66,27 @@ def test_its_agents_processes_end_with_it(shell: list[str], tmp_path: Path) -> N
         for each in (mine, other):
             each.kill()
             each.wait()
+
+
+def test_a_clock_that_is_corrected_is_no_idle_time(shell: list[str], tmp_path: Path) -> None:
+    date, late = tmp_path / "date", tmp_path / "late"
+    script = f'#!/bin/sh\n[ ! -e {late} ] || set -- -d \'2 hours\' "$@"\nexec /bin/date "$@"\n'
+    date.write_text(script)
+    date.chmod(0o755)
+    words = holding.words("host-x", None, 100)[1:]
+    env = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    holder = subprocess.Popen([*shell, *words], env=env, start_new_session=True)
+
+    def looks() -> list[int]:
+        return sorted(path.stat().st_mtime_ns for path in tmp_path.glob(".mngr/.seen.*"))
+
+    try:
+        until(lambda: len(looks()) == 2, what="the first look")
+        late.touch()
+        for _ in range(3):
+            before = looks()
+            until(lambda before=before: looks() != before or holder.poll() is not None)  # type: ignore[misc]
+        assert holder.poll() is None
+    finally:
+        holder.kill()
+        holder.wait()

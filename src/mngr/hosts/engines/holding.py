@@ -17,9 +17,14 @@ case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
 umask 077
 mkdir -p "$home"  # if this fails, the host lives until mngr has told why
 began=$home/.began.$id seen=$home/.seen.$id next=$home/.seen.$id.next
-active=$(date +%s)
-[ -s "$began" ] || echo "$active" > "$began"
-read -r start < "$began" || start=$active
+# The host's clock can be wrong, and be corrected while agents are at work.
+ticks() {
+  tick=$(date +%s)
+  [ ! -r /proc/uptime ] || { read -r tick _ < /proc/uptime; tick=${tick%.*}; }
+}
+ticks; active=$tick shown=
+[ -s "$began" ] || date +%s > "$began"
+read -r start < "$began" || start=$(date +%s)
 ours() { tmux -u -S "$socket" "$@" 2> /dev/null; }
 finish() {
   trap '' TERM INT
@@ -44,11 +49,11 @@ find_socket() {
 # Two files are used alternately, because a full disk has no room for another one.
 look() {
   if touch "$next" 2> /dev/null; then
-    [ -z "$(find "$home/agents" -newer "$seen" 2> /dev/null | head -n 1)" ] || active=$now
+    [ -z "$(find "$home/agents" -newer "$seen" 2> /dev/null | head -n 1)" ] || active=$tick
     last=$seen seen=$next next=$last
   fi
   last=$(ours list-panes -a -F '#{window_activity}' | sort -n | tail -n 1)
-  [ "${last:-0}" -le "$active" ] || active=$last
+  [ "$last" = "$shown" ] || active=$tick shown=$last
 }
 touch "$seen" "$next"
 nap=15
@@ -57,9 +62,8 @@ for each in "$lifetime" "$idle"; do
 done
 while :; do
   find_socket
-  now=$(date +%s)
-  [ "$lifetime" -eq 0 ] || [ $((now - start)) -lt "$lifetime" ] || finish 71
-  if [ "$idle" -gt 0 ]; then look; [ $((now - active)) -lt "$idle" ] || finish 72; fi
+  [ "$lifetime" -eq 0 ] || [ $(($(date +%s) - start)) -lt "$lifetime" ] || finish 71
+  if [ "$idle" -gt 0 ]; then ticks; look; [ $((tick - active)) -lt "$idle" ] || finish 72; fi
   # Before the first agent, mngr may be about to create it.
   if [ -z "$socket" ]; then sleep 0.2 & else sleep "$nap" & fi
   wait $!
