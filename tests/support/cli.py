@@ -236,15 +236,16 @@ class Cli:
         """Return all processes that have this home in their environment."""
         marks = [f"MNGR_HOST_DIR={home}".encode() for home in (self.home, self.controller_home)]
         found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                try:
-                    environ = (entry / "environ").read_bytes().split(b"\0")
-                    if any(mark in environ for mark in marks) and lives(entry.name):
-                        found.append(int(entry.name))
-                except OSError:
-                    continue
-        return found
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+                    environ = file.readall()
+            except OSError:
+                continue
+            mine = any(mark in environ for mark in marks)  # most are not, and need no splitting
+            if mine and any(mark in environ.split(b"\0") for mark in marks) and lives(pid):
+                found.append(int(pid))
+        return [pid for pid in found if pid != os.getpid()]
 
 
 def revision(record: Path) -> int:
