@@ -49,7 +49,7 @@ def test_a_name_is_what_its_pattern_says(text: str) -> None:
     assert is_name(text) == bool(NAME.fullmatch(text))
 
 
-@given(st.from_regex(AGENT_ID) | st.text("agent-0f", max_size=40))
+@given(st.from_regex(AGENT_ID) | st.text("0fgA-", min_size=31, max_size=33).map("agent-".__add__))
 def test_an_agent_id_is_what_its_pattern_says(text: str) -> None:
     assert is_agent_id(text) == bool(AGENT_ID.fullmatch(text))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import tomlkit
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mngr.cli.app.main import make_parser
@@ -259,6 +259,8 @@ def test_a_value_is_toml_if_it_is_toml_and_text_otherwise(text: str, value: Json
     | st.from_regex(r'\["[a",\]\[ \\x7f\t1]{0,8}', fullmatch=True)
     | st.lists(st.text() | st.integers() | st.none()).map(json.dumps)
 )
+@example(r'["\/"]')
+@example('["\x7f"]')
 def test_the_short_cut_for_common_values_agrees_with_the_toml_parser(text: str) -> None:
     assert repr(parse_value(text)) == repr(_toml_value(text))
 
